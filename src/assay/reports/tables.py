@@ -1,0 +1,176 @@
+"""Tables: results and findings as titles, headings and rows of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.audit import Finding
+from assay.experiment import Compared, Result
+from assay.scores import Scores
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headings, with lines of notes below."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number as shown: four decimals, or a dash where there is none."""
+    return "–" if value != value else f"{value:.{digits}f}"
+
+
+def counted(n: int, kind: str = "") -> str:
+    """A number of queries in words.
+
+    Example:
+        >>> counted(1), counted(2, "open ")
+        ('1 query', '2 open queries')
+    """
+    return f"{n} {kind}{'query' if n == 1 else 'queries'}"
+
+
+def interval_text(scores: Scores) -> str:
+    """A mean with its interval, as in `0.4063 [0.3838, 0.4289]`."""
+    i = scores.interval
+    return f"{number(i.mean)} [{number(i.low)}, {number(i.high)}]"
+
+
+def results_table(results: Sequence[Result]) -> list[Table]:
+    """One table for each collection, task and split: a row a system, a column a measure."""
+    groups: dict[tuple[str, str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.collection, result.task, result.split), []).append(result)
+    return [_group_table(key, group) for key, group in groups.items()]
+
+
+def _group_table(key: tuple[str, str, str], group: list[Result]) -> Table:
+    collection, task, split = key
+    names = list(dict.fromkeys(s.measure for r in group for s in r.scores))
+    rows = []
+    for result in group:
+        by_name = {s.measure: s for s in result.scores}
+        rows.append((result.system, *(interval_text(by_name[m]) if m in by_name else "–" for m in names)))
+    counts = group[0].scores[0].counts if group[0].scores else None
+    title = collection if collection == task else f"{collection}/{task}"
+    title += f", split {split}" if split else ""
+    if counts is not None:
+        title += f": {counts.queries} queries"
+    notes = list(dict.fromkeys(note for result in group for note in _notes(result)))
+    return Table(title, ("system", *names), tuple(rows), (*_method_notes(group), *notes))
+
+
+def _method_notes(group: list[Result]) -> list[str]:
+    intervals = {
+        f"{100 * i.level:.0f} % intervals: {i.method} bootstrap, {i.resamples} resamples of {i.units} "
+        f"{'clusters' if i.unit == 'cluster' else 'queries'}, seed {i.seed}"
+        for r in group
+        for i in (s.interval for s in r.scores)
+        if i.method != "exact"
+    }
+    notes = {f"{r.system}: {s.measure}: {s.interval.note}" for r in group for s in r.scores if s.interval.note}
+    return [*sorted(intervals), *sorted(notes)]
+
+
+def _notes(result: Result) -> list[str]:
+    lines = []
+    for s in result.scores[:1]:
+        c = s.counts
+        for count, words in (
+            (c.missing, "queries missing from the run score 0"),
+            (c.empty, "queries answered with an empty list score 0"),
+            (c.without_relevant, "queries without a relevant judgement score 0"),
+            (c.extra, "queries of the run are not judged and not counted"),
+            (c.ineligible_removed, "ineligible rows removed before the cut"),
+            (c.gold_ineligible, "relevant passages that no system may return"),
+            (c.cut_ties, "lists of a black box end in a tie that may go on"),
+        ):
+            if count:
+                lines.append(f"{result.system}: {count} {words}")
+    for s in result.scores:
+        if s.counts.ties:
+            lines.append(
+                f"{result.system}: {s.measure} depends on ties in {counted(s.counts.ties)}: worst {number(s.worst.mean())}, "
+                f"expected {number(s.expected.mean())}, best {number(s.best.mean())}"
+            )
+        if s.counts.open and s.upper is not None:
+            lines.append(
+                f"{result.system}: {s.measure} is a lower bound in {counted(s.counts.open, 'open ')}; upper bound of the mean "
+                f"{number(s.upper.mean())}"
+            )
+    return lines
+
+
+def comparisons_table(compared: Sequence[Compared]) -> list[Table]:
+    """One table for each family: a row a pair, with difference, interval, p and wins."""
+    tables = []
+    for family in compared:
+        rows = []
+        for measure, c in zip(family.measures, family.family.comparisons, strict=True):
+            t = c.test
+            rows.append(
+                (
+                    measure,
+                    f"{c.first} − {c.second}",
+                    f"{t.difference:+.4f} [{t.interval.low:+.4f}, {t.interval.high:+.4f}]",
+                    p_value(t.p),
+                    p_value(c.p_adjusted),
+                    f"{t.wins} / {t.ties} / {t.losses}",
+                    number(t.detectable),
+                )
+            )
+        first = family.family.comparisons[0].test
+        unit = "clusters of queries" if first.interval.unit == "cluster" else "queries"
+        note = (
+            f"paired sign-flip tests over {first.units} {unit}, {len(rows)} in the family, corrected by "
+            f"{family.family.correction.capitalize()}; detectable: smallest difference found with 80 % power, uncorrected"
+        )
+        title = f"Compared on {family.task}" + (f", split {family.split}" if family.split else "")
+        headings = ("measure", "pair", "difference", "p", "p corrected", "wins / ties / losses", "detectable")
+        tables.append(Table(title, headings, tuple(rows), (note,)))
+    return tables
+
+
+def p_value(p: float) -> str:
+    """A p-value as shown: four decimals, never 0."""
+    return "< 0.0001" if p < 0.0001 else number(p)
+
+
+def slices_table(results: Sequence[Result], slices: Sequence[Mapping[str, Any]], column: str) -> list[Table]:
+    """One table a run: a row for each value of a query column, a column a measure."""
+    tables = []
+    for result, parts in zip(results, slices, strict=False):
+        measures = list(parts)
+        values = list(parts[measures[0]]) if measures else []
+        rows = []
+        for value in values:
+            cells = [parts[m][value] for m in measures]
+            shown = (f"{number(_or_nan(c['mean']))} [{number(_or_nan(c['low']))}, {number(_or_nan(c['high']))}]" for c in cells)
+            rows.append((value or "(none)", str(cells[0]["n"]), *shown))
+        tables.append(Table(f"{result.system} by {column}", (column, "queries", *measures), tuple(rows)))
+    return tables
+
+
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+VERDICTS = {"ok": "ok", "note": "note", "warning": "WARNING", "error": "ERROR", "skipped": "–"}
+
+
+def findings_table(name: str, findings: Sequence[Finding]) -> Table:
+    """What `verify` found: a row a check, offenders and advice below."""
+    rows = tuple((VERDICTS[f.verdict], f.check, f.expected, f.found) for f in findings)
+    notes = []
+    for f in findings:
+        if f.verdict in ("warning", "error", "note"):
+            shown = "; ".join(f.offenders)
+            more = f" and {f.count - len(f.offenders)} more" if f.count > len(f.offenders) > 0 else ""
+            notes.append(f"{f.check}: {shown}{more}{' → ' if shown else ''}{f.advice}")
+    return Table(name, ("", "check", "expected", "found"), rows, tuple(notes))

@@ -1,0 +1,27 @@
+"""What tests share: the folder of real data, where there is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def data_folder() -> Path | None:
+    """The folder of real test data: $ASSAY_SHARED_DATA, or ../shared/data beside the checkout."""
+    for place in (os.environ.get("ASSAY_SHARED_DATA"), ROOT.parent / "shared" / "data"):
+        if place and Path(place).is_dir():
+            return Path(place)
+    return None
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data; the test is skipped where it is absent."""
+    folder = data_folder()
+    if folder is None:
+        pytest.skip("real data not found: set ASSAY_SHARED_DATA or put it at ../shared/data")
+    return folder
