@@ -1,0 +1,130 @@
+"""Contract: what systems return, checked before anything counts on it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.errors import ContractError
+from assay.kernels.ranking import repeated_passage
+from assay.system import Offsets, RankedRows, Rows, Score, SparseRows
+
+
+def checked_ranked_rows(found: Any, *, name: str, queries: int, passages: int) -> RankedRows:
+    """What the system `name` returned for `queries` queries: int32 rows, float64 scores, the contract kept.
+
+    Lists of whole numbers and numbers are taken too; narrower floats are widened, which is exact.
+
+    Raises:
+        ContractError: No `RankedRows`, not one list a query and one score a row, or a row that is out of
+            range or stands twice in a list, or a score that is not finite.
+    """
+    if not isinstance(found, RankedRows):
+        raise ContractError(f"{name} returned {type(found).__name__}; RankedRows are due")
+    given = _whole_numbers(found.row, what=f"{name}: rows")
+    score = checked_scores(found.score, name=name, size=len(given))
+    offsets = _borders(found.offsets, name=name, lists=queries, entries=len(given))
+    outside = given[(given < 0) | (given >= passages)]
+    if len(outside):
+        raise ContractError(f"{name} returned row {outside[0]} of {passages} passages ({len(outside)} such rows)")
+    row: Rows = given.astype(np.int32, copy=False)
+    again = repeated_passage(offsets, row, passages=passages)
+    if again is not None:
+        raise ContractError(f"{name} returned row {again[1]} twice in the list of query row {again[0]}")
+    exhausted = None if found.exhausted is None else np.asarray(found.exhausted, np.bool_)
+    if exhausted is not None and exhausted.shape != (queries,):
+        raise ContractError(f"{name} returned `exhausted` of shape {exhausted.shape} for {queries} queries")
+    return RankedRows(offsets, row, score, bool(found.whole_ties), exhausted, dict(found.notes))
+
+
+def checked_scores(values: Any, *, name: str, size: int) -> Score:
+    """Scores as float64, one for each of `size` rows.
+
+    Raises:
+        ContractError: Another number of them, not numbers, not finite, or whole numbers past 2**53, which
+            float64 would round.
+    """
+    score = _array(values, what=f"{name}: scores")
+    if len(score) != size:
+        raise ContractError(f"{name} returned {len(score)} scores for {size} rows; one a row is due")
+    if size and score.dtype.kind not in "biuf":
+        raise ContractError(f"{name} returned scores of type {score.dtype}; numbers are due")
+    if size and score.dtype.kind in "iu" and max(-int(score.min()), int(score.max())) > 1 << 53:
+        raise ContractError(f"{name} returned whole numbers past 2**53 as scores, which float64 would round")
+    wide = score.astype(np.float64, copy=False)
+    wrong = int((~np.isfinite(wide)).sum())
+    if wrong:
+        raise ContractError(f"{name} returned {wrong} scores that are not finite numbers")
+    return wide
+
+
+def checked_sparse_rows(found: Any, *, name: str, rows: int, terms: int | None = None) -> SparseRows:
+    """Sparse rows that kernels may trust: shapes, terms in range, weights finite and multiples of the step.
+
+    `terms` is how many terms there are where another table says so (queries follow the passages).
+
+    Raises:
+        ContractError: One of these does not hold.
+    """
+    if not isinstance(found, SparseRows):
+        raise ContractError(f"{name} returned {type(found).__name__}; SparseRows are due")
+    terms = found.terms if terms is None else terms
+    term = _whole_numbers(found.term, what=f"{name}: terms")
+    weight = _array(found.weight, what=f"{name}: weights")
+    if len(weight) != len(term) or (len(weight) and weight.dtype.kind not in "biuf"):
+        raise ContractError(f"{name} returned {len(term)} terms and {len(weight)} weights of type {weight.dtype}")
+    offsets = _borders(found.offsets, name=name, lists=rows, entries=len(term))
+    if len(term) and (int(term.min()) < 0 or int(term.max()) >= terms):
+        raise ContractError(f"{name} returned terms from {term.min()} to {term.max()} of {terms}")
+    wide = weight.astype(np.float32, copy=False)
+    if not np.array_equal(wide, weight) or not np.isfinite(wide).all():
+        raise ContractError(f"{name} returned weights that are not finite float32 numbers")
+    if found.step is not None:
+        half, _ = math.frexp(found.step)
+        if half != 0.5 or not np.array_equal(np.rint(wide / found.step) * found.step, wide):
+            raise ContractError(
+                f"{name} says step {found.step}, which is no power of 2 or of which a weight is no whole multiple"
+            )
+    return SparseRows(offsets, term.astype(np.int32, copy=False), wide, terms, found.step)
+
+
+def refuse_repeated_terms(offsets: Offsets, value: npt.NDArray[np.int32], *, name: str) -> None:
+    """Raises ContractError where a value follows itself within a list; the values of a list do not fall."""
+    again = value[1:] == value[:-1]
+    again[offsets[(offsets > 0) & (offsets < len(value))] - 1] = False
+    if again.any():
+        raise ContractError(f"{name} returned {int(again.sum())} terms twice in a row; a row holds a term once")
+
+
+def _whole_numbers(values: Any, *, what: str) -> npt.NDArray[np.integer[Any]]:
+    """A list of whole numbers as an array of integers; `what` stands in the message of the ContractError."""
+    array = _array(values, what=what)
+    if len(array) == 0:
+        return np.zeros(0, np.int64)
+    if array.dtype.kind not in "iu":
+        raise ContractError(f"{what} must be whole numbers, found {array.dtype}")
+    return array
+
+
+def _array(values: Any, *, what: str) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as err:
+        raise ContractError(f"{what} are not an array of numbers: {err}") from None
+    if array.ndim != 1:
+        raise ContractError(f"{what} must be one-dimensional, found shape {array.shape}")
+    return array
+
+
+def _borders(values: Any, *, name: str, lists: int, entries: int) -> Offsets:
+    offsets = _whole_numbers(values, what=f"{name}: offsets").astype(np.int64, copy=False)
+    fits = len(offsets) == lists + 1 and offsets[0] == 0 and offsets[-1] == entries
+    if not fits or (np.diff(offsets) < 0).any():
+        raise ContractError(
+            f"{name} returned {len(offsets)} offsets over {entries} rows for {lists} lists; {lists + 1} are due, which"
+            " rise from 0 to the number of rows"
+        )
+    return offsets

@@ -1,0 +1,299 @@
+"""Systems: what a retrieval system is handed, what it may return, and the four kinds.
+
+A system sees views and nothing else: no ids, no dates, no judgements, and rows in a seeded
+shuffled order. What it returns speaks of rows; the harness turns rows into passages.
+
+The four kinds are told apart by the method they have:
+
+* `Representer.index`: texts to sparse weights or dense rows; the house searches.
+* `Searcher.search`: a black box that returns ranked rows.
+* `Scorer.score`: scores of given query-passage pairs.
+* `Composite.combine`: the ranked rows of other systems, combined.
+
+A system is a frozen dataclass; its fields are its parameters. `name` is what the command
+line calls it, `reads` lists the views that it wants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.texts import Texts
+
+Rows = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.float32]
+Score = npt.NDArray[np.float64]
+
+VIEWS = {
+    "text:plain": "the passage's text",
+    "text:coref": "the text with antecedents inlined",
+    "title": "the title of the passage's document",
+    "parent": "an opaque code of the passage's document",
+    "position": "the passage's place in its document, from 0",
+    "span": "start and end in the document, in code points",
+    "link:question": "the texts of the questions that the passage replied to",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Texts linked to rows: row `i` owns `texts[target[offsets[i]:offsets[i + 1]]]`."""
+
+    texts: Texts
+    offsets: Offsets
+    target: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class PassageView:
+    """What a system sees of the passages: the views it declared, row by row.
+
+    `texts` maps `text:…` and `title` to as many rows; `parent` and `position` are int32,
+    `span` is int64 of shape (rows, 2). What was not declared is absent or None. `mask` names
+    the tokens that stand for masked identifiers, which tokenisers drop.
+    """
+
+    size: int
+    texts: Mapping[str, Texts]
+    parent: Rows | None = None
+    position: Rows | None = None
+    span: npt.NDArray[np.int64] | None = None
+    links: Links | None = None
+    mask: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@dataclass(frozen=True, eq=False)
+class QueryView:
+    """What a system sees of the queries: their texts, row by row."""
+
+    texts: Texts
+    mask: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Weighted terms per row: row `i` owns `term` and `weight` at `offsets[i]:offsets[i + 1]`.
+
+    A term stands once in a row; `terms` is how many terms there are. Where every weight is a
+    whole multiple of `step`, sums do not depend on their order; None where no step is given.
+    """
+
+    offsets: Offsets
+    term: Rows
+    weight: Weights
+    terms: int
+    step: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class DenseRows:
+    """One float32 vector per row; `matrix` has shape (rows, dimensions), C order."""
+
+    matrix: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedRows:
+    """Passage rows per query: query `i` owns `row` and `score` at `offsets[i]:offsets[i + 1]`.
+
+    Rows need no order: the house ranks. `whole_ties` says that every row equal to the last one
+    of a list is in the list; a black box that cannot promise it leaves it False, and the ties
+    it may have cut are counted. `exhausted[i]` says that query `i` has no further rows.
+    """
+
+    offsets: Offsets
+    row: Rows
+    score: Score
+    whole_ties: bool = False
+    exhausted: npt.NDArray[np.bool_] | None = None
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, lists: Sequence[tuple[Rows, Score]], **rest: Any) -> RankedRows:
+        """One list per `(rows, scores)`, in that order; `rest` are the other fields.
+
+        Example:
+            >>> RankedRows.joined([(np.array([4, 2]), np.array([2.0, 1.0])), (np.array([], int), np.array([]))]).offsets
+            array([0, 2, 2])
+        """
+        offsets = np.concatenate([[0], np.cumsum([len(row) for row, _ in lists])]).astype(np.int64)
+        rows = np.concatenate([np.zeros(0, np.int32), *(row for row, _ in lists)]).astype(np.int32)
+        scores = np.concatenate([np.zeros(0), *(score for _, score in lists)])
+        return cls(offsets, rows, scores, **rest)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> tuple[Rows, Score]:
+        """Rows and scores of one list."""
+        own = slice(self.offsets[query], self.offsets[query + 1])
+        return self.row[own], self.score[own]
+
+    def only(self, keep: npt.NDArray[np.bool_]) -> RankedRows:
+        """The lists with only the rows to `keep`, bool per row."""
+        offsets = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)[self.offsets]
+        return dataclasses.replace(self, offsets=offsets, row=self.row[keep], score=self.score[keep])
+
+    def best(self, depth: int) -> RankedRows:
+        """The best `depth` rows of every list and every row equal to the last of them, in the order given.
+
+        Example:
+            >>> RankedRows.joined([(np.array([0, 1, 2, 3]), np.array([1.0, 3.0, 1.0, 2.0]))]).best(3).row.tolist()
+            [0, 1, 2, 3]
+        """
+        length = np.diff(self.offsets)
+        keep = np.ones(len(self.row), np.bool_)
+        for query in np.flatnonzero(length > depth).tolist():
+            own, last = slice(self.offsets[query], self.offsets[query + 1]), length[query] - depth
+            keep[own] = self.score[own] >= np.partition(self.score[own], last)[last]
+        return self.only(keep)
+
+
+@runtime_checkable
+class System(Protocol):
+    """What every system has: a name, and the views it reads."""
+
+    name: ClassVar[str]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The views that the system wants; it is passed no others."""
+        ...
+
+
+class Index(Protocol):
+    """The passages as a representer sees them, and the way to bring queries alongside."""
+
+    rows: SparseRows | DenseRows
+
+    def encode(self, queries: QueryView) -> SparseRows | DenseRows:
+        """The queries in the space of the passages, row by row."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Writes the index as plain `.npy` files into an empty folder."""
+        ...
+
+
+@runtime_checkable
+class Representer(System, Protocol):
+    """Turns texts into sparse weights or dense rows; the house searches."""
+
+    def index(self, passages: PassageView) -> Index:
+        """The passages, represented."""
+        ...
+
+    def load(self, folder: Path) -> Index:
+        """The index that `Index.save` wrote."""
+        ...
+
+
+@runtime_checkable
+class Searcher(System, Protocol):
+    """A black box that returns ranked rows."""
+
+    def search(self, passages: PassageView, queries: QueryView, *, depth: int) -> RankedRows:
+        """For each query the `depth` best rows, and, where it can, every row equal to the last."""
+        ...
+
+
+@runtime_checkable
+class Scorer(System, Protocol):
+    """Scores query-passage pairs."""
+
+    def score(self, passages: PassageView, queries: QueryView, *, query: Rows, passage: Rows) -> Score:
+        """One score per pair of rows."""
+        ...
+
+
+@runtime_checkable
+class Composite(System, Protocol):
+    """Combines systems given as values."""
+
+    @property
+    def parts(self) -> tuple[System, ...]:
+        """The systems whose lists are combined."""
+        ...
+
+    def combine(
+        self, lists: Sequence[RankedRows], passages: PassageView, queries: QueryView, *, depth: int
+    ) -> RankedRows:
+        """One list per query from the parts' lists, in the order of `parts`."""
+        ...
+
+
+def spec_of(system: Any) -> dict[str, Any]:
+    """The recipe of a plug-in: its name and every field, as plain JSON values.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Echo:
+        ...     name: ClassVar[str] = "echo"
+        ...     depth: int = 3
+        >>> spec_of(Echo())
+        {'name': 'echo', 'depth': 3}
+    """
+    spec: dict[str, Any] = {"name": system.name}
+    if dataclasses.is_dataclass(system):
+        for part in dataclasses.fields(system):
+            spec[part.name] = _plain(getattr(system, part.name))
+    return spec
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and hasattr(value, "name"):
+        return spec_of(value)
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in sorted(value.items())}
+    return value if isinstance(value, str | int | float | bool | type(None)) else repr(value)
+
+
+def spec_hash(spec: Mapping[str, Any]) -> str:
+    """Twelve hexadecimal digits of the SHA-256 of a spec with sorted keys."""
+    return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def call_of(spec: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
+    """A spec written as a call, without the fields that equal `defaults`.
+
+    Example:
+        >>> call_of({"name": "bm25", "language": "english", "k1": 0.9}, {"language": "", "k1": 1.2})
+        "bm25('english', k1=0.9)"
+    """
+    fields = [key for key in spec if key != "name"]
+    shown = [
+        _written(spec[key]) if place == 0 else f"{key}={_written(spec[key])}"
+        for place, key in enumerate(fields)
+        if defaults is None or key not in defaults or defaults[key] != spec[key]
+    ]
+    return f"{spec['name']}({', '.join(shown)})" if shown else str(spec["name"])
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return call_of(value) if isinstance(value, Mapping) and "name" in value else repr(value)
