@@ -1,0 +1,1 @@
+"""What sources share: gold, tasks, ties, splits, and tables turned into nouns."""

@@ -1,0 +1,202 @@
+"""Chunk level: documents cut into chunks with character offsets, and queries with gold fragments.
+
+A folder with the tables `documents` and `queries` (JSON Lines or Parquet, plain, compressed or in shards), and perhaps
+`documents_coref`, the same chunks with antecedents inlined. Columns are listed in docs/collection-formats.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from assay.building.splits import fragment_tasks
+from assay.building.tables import FRAGMENT_ROLES, PASSAGE_ROLES, fields_of, fragments_of, passages_of
+from assay.collection import Collection
+from assay.errors import FormatError, UsageError
+from assay.formats import jsonl, shards
+from assay.formats.digest import files_digest
+from assay.formats.table import Column, Field, Lists, Table, column_of
+from assay.fragment import Fragments
+from assay.ids import Ids
+from assay.query import Queries
+from assay.task import Task
+from assay.texts import Texts
+
+LOOKS_FOR = "documents.jsonl and queries.jsonl with fragments (or .parquet, .gz, .zst, shards)"
+TASK = "passages"
+
+_DOCUMENTS = {
+    "id": "chunk_id",
+    "text": "chunk",
+    "document": "source_url",
+    "title": "title",
+    "position": "chunk_idx",
+    "start": "chunk_start_char",
+    "end": "chunk_end_char",
+    "candidate": "is_candidate",
+}
+_FRAGMENTS = {"document": "source_url", "start": "frag_start_char", "end": "frag_end_char", "score": "score"}
+_QUERIES = {
+    "query_id": Field(str, required=False),
+    "query": Field(str),
+    "answer": Field(list[str], required=False),
+    "split": Field(str, required=False),
+    **fields_of(_FRAGMENTS, FRAGMENT_ROLES),
+}
+_COREF = {"chunk_id": Field(str), "chunk": Field(str)}
+
+
+def recognises(path: Path) -> bool:
+    """Whether a folder, or the documents file of one, has this layout."""
+    folder, prefix = _place(path)
+    return all(shards.files_of(folder, f"{prefix}{name}") for name in ("documents", "queries"))
+
+
+def load(path: Path) -> Collection:
+    """The collection in a folder; its task is `passages`.
+
+    `path` may also be the documents file: then the tables are those whose names begin like it (`en.documents.jsonl`,
+    `en.queries.jsonl`).
+
+    Raises:
+        FormatError: A file, line or field cannot be read as what it should be.
+        SpanError: A chunk or fragment ends before it starts, or starts below 0.
+        DuplicateIdError: An id stands twice.
+    """
+    folder, prefix = _place(path)
+    names = ("documents", "documents_coref", "queries")
+    files = {name: shards.files_of(folder, f"{prefix}{name}") for name in names}
+    manifest_file = folder / f"{prefix}build_manifest.json"
+    manifest = jsonl.read_object(manifest_file) if manifest_file.is_file() else {}
+    documents = shards.read(files["documents"], fields_of(_DOCUMENTS, PASSAGE_ROLES))
+    asked = shards.read(files["queries"], _QUERIES)
+    counts: dict[str, int] = {**documents.noted("documents"), **asked.noted("queries")}
+    passages = passages_of(documents, _DOCUMENTS, counts)
+    if files["documents_coref"]:
+        coref = _coref(shards.read(files["documents_coref"], _COREF), passages.ids, counts)
+        passages = replace(passages, texts={**passages.texts, "coref": coref})
+    queries = _queries(asked, counts)
+    fragments = fragments_of(asked, _FRAGMENTS, queries.ids)
+    tasks = {TASK: fragment_tasks(TASK, fragments, passages=passages, queries=queries)}
+    counts |= _task_counts(tasks[TASK], queries)
+    read = [file for found in files.values() for file in found] + ([manifest_file] if manifest else [])
+    return Collection(
+        name=(prefix.rstrip(".-_") or folder.resolve().name),
+        layout="chunk-level",
+        digest=files_digest(folder, read),
+        passages=passages,
+        queries=queries,
+        tasks=tasks,
+        manifest=manifest,
+        licence=str(manifest.get("licence", manifest.get("license", ""))),
+        source=str(manifest.get("source", "")),
+        revision=str(manifest.get("revision", "")),
+        counts=counts,
+    )
+
+
+def save(collection: Collection, path: Path) -> None:
+    """Writes a collection as `documents.jsonl`, `queries.jsonl` and, where it has that view, `documents_coref.jsonl`.
+
+    What the layout has no place for (dates, links, the manifest) is not written, nor is the gold of queries
+    without a split, which no task holds.
+
+    Raises:
+        UsageError: The collection has no spans or no gold fragments.
+    """
+    passages, queries = collection.passages, collection.queries
+    gold = [task.fragments for tasks in collection.tasks.values() for task in tasks.values() if task.fragments]
+    if passages.spans is None or passages.parents is None or not gold:
+        raise UsageError(f"{collection.name}: the chunk-level layout needs passages with spans and gold fragments")
+    path.mkdir(parents=True, exist_ok=True)
+    document = passages.spans.document
+    columns: dict[str, Column] = {
+        "chunk_id": passages.ids.texts,
+        "chunk": passages.texts["plain"],
+        "source_url": passages.parents.texts.take(document),
+    }
+    if passages.titles is not None:
+        columns["title"] = passages.titles.take(document)
+    if passages.position is not None:
+        columns["chunk_idx"] = passages.position
+    columns |= {"chunk_start_char": passages.spans.start, "chunk_end_char": passages.spans.end}
+    if passages.candidate is not None:
+        columns["is_candidate"] = passages.candidate
+    jsonl.write_table({**columns, **passages.columns}, path / "documents.jsonl")
+    if "coref" in passages.texts:
+        coref = {"chunk_id": passages.ids.texts, "chunk": passages.texts["coref"]}
+        jsonl.write_table(coref, path / "documents_coref.jsonl")
+    # Splits of a task hold parts of the same fragments; the largest part holds all that any task asks.
+    jsonl.write_table(_query_columns(queries, max(gold, key=len)), path / "queries.jsonl")
+
+
+def _query_columns(queries: Queries, fragments: Fragments) -> dict[str, Column]:
+    rows = np.argsort(fragments.query, kind="stable")
+    sorted_ = fragments.take(rows)
+    code = queries.ids.codes(fragments.queries)[sorted_.query]
+    offsets = np.zeros(len(queries) + 1, np.int64)
+    np.cumsum(np.bincount(code, minlength=len(queries)), out=offsets[1:])
+    order = np.argsort(code, kind="stable")
+    sorted_ = sorted_.take(order)
+    columns: dict[str, Column] = {"query_id": queries.ids.texts, "query": queries.texts["plain"], **queries.columns}
+    columns.pop("answer", None)
+    answers = queries.columns.get("answer")
+    if answers is not None:
+        columns["answer"] = column_of([json.loads(text) if text else [] for text in answers.to_list()], list[str])
+    columns["score"] = Lists(offsets, sorted_.grade)
+    columns["source_url"] = Lists(offsets, fragments.documents.texts.take(sorted_.spans.document))
+    columns["frag_start_char"] = Lists(offsets, sorted_.spans.start)
+    columns["frag_end_char"] = Lists(offsets, sorted_.spans.end)
+    return columns
+
+
+def _place(path: Path) -> tuple[Path, str]:
+    """The folder, and what the names of its tables begin with."""
+    suffix = shards.suffix_of(path)
+    stem = path.name[: len(path.name) - len(suffix)]
+    if suffix and stem.endswith("documents"):
+        return path.parent, stem.removesuffix("documents")
+    return path, ""
+
+
+def _coref(table: Table, ids: Ids, counts: dict[str, int]) -> Texts:
+    """The inlined texts in the order of the chunks."""
+    rows = table.ids("chunk_id", what="chunk", text="chunk").codes(ids)
+    missing = np.flatnonzero(rows < 0)
+    if len(missing):
+        raise FormatError(
+            f"documents_coref has no text for {len(missing)} of {len(ids)} chunks (first: {ids[int(missing[0])]});"
+            " it must hold the chunks of documents"
+        )
+    counts["inlined texts of unknown chunks left out"] = len(table) - len(ids)
+    return table.text("chunk").take(rows)
+
+
+def _queries(table: Table, counts: dict[str, int]) -> Queries:
+    if "query_id" in table:
+        ids = table.ids("query_id", what="query", text="query")
+    else:
+        ids = Ids.of(map(str, range(len(table))))
+    texts = table.text("query")
+    columns = table.others(_QUERIES)
+    if "split" in table:
+        columns["split"] = table.text("split")
+    if "answer" in table:
+        columns["answer"] = Texts.of(json.dumps(row, ensure_ascii=False) for row in table.lists("answer").to_list())
+    counts["queries"] = len(ids)
+    counts["queries with an empty text"] = int((texts.byte_lengths == 0).sum())
+    return Queries(ids, {"plain": texts}, columns=columns)
+
+
+def _task_counts(tasks: Mapping[str, Task], queries: Queries) -> dict[str, int]:
+    whole = max(tasks.values(), key=lambda task: len(task.qrels.queries), default=None)
+    counts = {} if whole is None else dict(whole.notes)
+    split = queries.columns.get("split")
+    counts["queries without a split, in no task"] = 0 if split is None else int((split.byte_lengths == 0).sum())
+    judged = 0 if whole is None else len(whole.qrels.queries)
+    counts["queries without a fragment or split, in no task"] = len(queries) - judged
+    return counts
