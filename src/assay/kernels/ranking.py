@@ -216,9 +216,7 @@ def _inserted(start: int, stop: int, budget: int, passage: Codes, score: Score, 
         s = score[at]
         p = passage[at]
         to = at
-        while to > start and (
-            score[to - 1] < s or (score[to - 1] == s and id_rank[passage[to - 1]] < id_rank[p])
-        ):
+        while to > start and (score[to - 1] < s or (score[to - 1] == s and id_rank[passage[to - 1]] < id_rank[p])):
             score[to] = score[to - 1]
             passage[to] = passage[to - 1]
             to -= 1
