@@ -2,7 +2,7 @@
 
 A plug-in is a public class with a class variable `name`, in a module of the kind's package; its
 module is found by importing that package. Packages of strangers register theirs as entry points in
-the groups `assay.systems`, `assay.measures` and `assay.audits`.
+the groups `assay.systems`, `assay.measures`, `assay.audits` and `assay.chunkers`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ KINDS = {
     "system": ("assay.retrieval", "assay.systems"),
     "measure": ("assay.measures", "assay.measures"),
     "audit": ("assay.audits", "assay.audits"),
+    "chunker": ("assay.chunkers", "assay.chunkers"),
 }
 
 
@@ -91,7 +92,7 @@ def _value(kind: str, node: ast.expr, text: str, *, outermost: bool = False) -> 
                 raise UsageError(f"{kind} {text!r}: {'**' if name is None else name} stands where one name=value may")
         named = {str(k.arg): _value(kind, k.value, text) for k in node.keywords}
         return _build(kind, node.func.id, positional, named)
-    if isinstance(node, ast.Tuple | ast.List):
+    if isinstance(node, ast.Tuple | ast.List) and not outermost:
         return tuple(_value(kind, item, text) for item in node.elts)
     try:
         if outermost:

@@ -21,6 +21,10 @@ def checked_ranked_rows(found: Any, *, name: str, queries: int, passages: int) -
     Raises:
         ContractError: No `RankedRows`, not one list a query and one score a row, or a row that is out of
             range or stands twice in a list, or a score that is not finite.
+
+    Example:
+        >>> checked_ranked_rows(RankedRows([0, 1], [4], [2]), name="mine", queries=1, passages=5).score
+        array([2.])
     """
     if not isinstance(found, RankedRows):
         raise ContractError(f"{name} returned {type(found).__name__}; RankedRows are due")
@@ -46,6 +50,10 @@ def checked_scores(values: Any, *, name: str, size: int) -> Score:
     Raises:
         ContractError: Another number of them, not numbers, not finite, or whole numbers past 2**53, which
             float64 would round.
+
+    Example:
+        >>> checked_scores(np.array([0.5, 3.0], np.float32), name="mine", size=2).tolist()
+        [0.5, 3.0]
     """
     score = _array(values, what=f"{name}: scores")
     if len(score) != size:
@@ -68,6 +76,11 @@ def checked_sparse_rows(found: Any, *, name: str, rows: int, terms: int | None =
 
     Raises:
         ContractError: One of these does not hold.
+
+    Example:
+        >>> rows = SparseRows(np.array([0, 1]), np.array([7], np.int32), np.array([0.5], np.float32), 8, step=0.25)
+        >>> len(checked_sparse_rows(rows, name="mine", rows=1))
+        1
     """
     if not isinstance(found, SparseRows):
         raise ContractError(f"{name} returned {type(found).__name__}; SparseRows are due")
@@ -92,7 +105,11 @@ def checked_sparse_rows(found: Any, *, name: str, rows: int, terms: int | None =
 
 
 def refuse_repeated_terms(offsets: Offsets, value: npt.NDArray[np.int32], *, name: str) -> None:
-    """Raises ContractError where a value follows itself within a list; the values of a list do not fall."""
+    """Raises ContractError where a value follows itself within a list; the values of a list do not fall.
+
+    Example:
+        >>> refuse_repeated_terms(np.array([0, 1, 2]), np.array([7, 7], np.int32), name="mine")
+    """
     again = value[1:] == value[:-1]
     again[offsets[(offsets > 0) & (offsets < len(value))] - 1] = False
     if again.any():
