@@ -19,11 +19,11 @@ Offsets = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.integer[Any]]
 
 # ASCII characters that no other script's letter case-folds to: equal words have equal ones.
-_KEYS = np.zeros(256, np.uint8)
-for _letter in "bcdegmopqruvxz0123456789":
-    _KEYS[[ord(_letter), ord(_letter.upper())]] = ord(_letter)
-_BLANKS = np.arange(256, dtype=np.uint8)
-_BLANKS[[*range(0x09, 0x0E), *range(0x1C, 0x20)]] = 0x20
+_KEY = b"bcdegmopqruvxz0123456789BCDEGMOPQRUVXZ"
+_KEYS = bytes(range(256)).lower()
+_KEPT = bytes(byte in _KEY for byte in range(256))
+_DROPPED = bytes(byte for byte in range(256) if byte not in _KEY)
+_BLANKS = bytes(0x20 if 0x09 <= byte <= 0x0D or 0x1C <= byte <= 0x20 else byte for byte in range(256))
 _WIDE_BLANKS = {
     0xC2: (b"\x85", b"\xa0"),
     0xE1: (b"\x9a\x80",),
@@ -95,8 +95,8 @@ class Texts:
         _, offset_buffer, data = array.buffers()
         if len(array) == 0:
             return cls(np.zeros(0, np.uint8), np.zeros(1, np.int64))
-        offsets = np.frombuffer(offset_buffer, width, len(array) + 1, array.offset * np.dtype(width).itemsize)
-        offsets = offsets.astype(np.int64, copy=False)
+        starts = np.frombuffer(offset_buffer, width, len(array) + 1, array.offset * np.dtype(width).itemsize)
+        offsets = starts.astype(np.int64, copy=False)
         buffer = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
         if offsets[0] or offsets[-1] != len(buffer):
             buffer = buffer[offsets[0] : offsets[-1]]
@@ -155,6 +155,8 @@ class Texts:
     @cached_property
     def lengths(self) -> Offsets:
         """Code points of each row, int64: bytes that do not continue a character."""
+        if self.buffer.max(initial=0) < 0x80:
+            return self.byte_lengths
         return _marked((self.buffer & 0xC0) != 0x80, self.offsets)
 
     @cached_property
@@ -187,9 +189,10 @@ class Texts:
             [0, 0, 2, 3, 4]
         """
         # Equal texts have equal keys, so only the few rows whose key stands twice are compared in full.
-        key = _KEYS[self.buffer]
-        offsets = np.concatenate([[0], np.cumsum(_marked(key != 0, self.offsets))]).astype(np.int64)
-        keys = Texts(np.compress(key != 0, key), offsets)
+        data = self.buffer.tobytes()
+        counts = _marked(np.frombuffer(data.translate(_KEPT), np.bool_), self.offsets)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        keys = Texts(np.frombuffer(data.translate(_KEYS, _DROPPED), np.uint8), offsets)
         first = keys.first_rows_in(keys)
         rows = np.flatnonzero(np.bincount(first, minlength=len(self))[first] > 1)
         near = self.take(rows)
@@ -212,7 +215,7 @@ class Texts:
             >>> Texts.of([" a \u2003 b ", "c", "  "]).with_folded_blanks().to_list()
             ['a b', 'c', '']
         """
-        data = _BLANKS[self.buffer]
+        data = np.frombuffer(bytearray(self.buffer).translate(_BLANKS), np.uint8)
         for lead, tails in _WIDE_BLANKS.items():
             at = np.flatnonzero(self.buffer == lead)
             for tail in tails:

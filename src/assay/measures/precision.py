@@ -1,4 +1,4 @@
-"""Precision."""
+"""Precision: the share of the first ranks that is relevant."""
 
 from __future__ import annotations
 

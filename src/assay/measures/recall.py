@@ -1,4 +1,4 @@
-"""Recall."""
+"""Recall: the share of the relevant passages that is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Success."""
+"""Success: whether any relevant passage is found."""
 
 from __future__ import annotations
 
