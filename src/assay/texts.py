@@ -61,14 +61,20 @@ class Texts:
         """Texts holding `strings`.
 
         Raises:
-            FormatError: A string holds a lone surrogate, which UTF-8 cannot write.
+            FormatError: A string holds a lone surrogate, which UTF-8 cannot write, or is no string.
         """
+        listed = strings if isinstance(strings, list | tuple) else list(strings)
         try:
-            encoded = [s.encode("utf-8") for s in strings]
+            encoded = [s.encode("utf-8") for s in listed]
         except UnicodeEncodeError as err:
             raise FormatError(
                 f"a text has a lone surrogate (U+{ord(err.object[err.start]):04X}) at character {err.start}: "
                 "it cannot be written as UTF-8; repair the text"
+            ) from None
+        except AttributeError:
+            row = next(row for row, s in enumerate(listed) if not isinstance(s, str))
+            raise FormatError(
+                f"ids and texts are strings, found {listed[row]!r} in row {row + 1}; write numbers as text, as in '7'"
             ) from None
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
@@ -157,7 +163,12 @@ class Texts:
         """Code points of each row, int64: bytes that do not continue a character."""
         if self.buffer.max(initial=0) < 0x80:
             return self.byte_lengths
-        return _marked((self.buffer & 0xC0) != 0x80, self.offsets)
+        if len(self.buffer) < 1 << 20:
+            return _marked((self.buffer & 0xC0) != 0x80, self.offsets)
+        import pyarrow.compute as pc
+
+        lengths: Offsets = pc.utf8_length(self.to_arrow()).to_numpy().astype(np.int64)
+        return lengths
 
     @cached_property
     def utf16_lengths(self) -> Offsets:
