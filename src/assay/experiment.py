@@ -15,7 +15,7 @@ import assay
 from assay import evaluation, measures
 from assay.collection import Collection
 from assay.errors import DataError, FileError, UnknownNameError, UsageError
-from assay.evaluation import Comparison, Family
+from assay.evaluation import Comparison, DocumentMeasure, Family, SpanMeasure
 from assay.formats import results as result_files
 from assay.formats import runs as run_files
 from assay.formats.digest import file_digest
@@ -26,6 +26,8 @@ from assay.run import Run
 from assay.scores import Scores
 from assay.system import System, call_of, spec_hash, spec_of
 from assay.task import Task
+
+AnyMeasure = Measure | SpanMeasure | DocumentMeasure
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +84,18 @@ class Judging:
 
     Attributes:
         measures: Measures by name or as values; empty: the task's headline measures. A name such as
-            `lenient(RR@10)` asks for the score in which equivalent passages count as one.
+            `lenient(RR@10)` asks for the score in which equivalent passages count as one; names such as
+            `recall@4000chars` and `documents(RR@10)` are scores for chunkings (see `evaluation.span_measure`).
         method: `bca` or `percentile`.
         resamples, seed: Of the bootstrap and the tests.
     """
 
-    measures: tuple[str | Measure, ...] = ()
+    measures: tuple[str | AnyMeasure, ...] = ()
     method: str = "bca"
     resamples: int = 10_000
     seed: int = 0
 
-    def of(self, headline: Sequence[str]) -> list[tuple[Measure, bool]]:
+    def of(self, headline: Sequence[str]) -> list[tuple[AnyMeasure, bool]]:
         """The measures as values, each with whether it is asked for leniently."""
         return list(dict.fromkeys(_measure(m) for m in (self.measures or tuple(headline))))
 
@@ -101,10 +104,13 @@ class Judging:
         return [f"lenient({m})" if lenient else str(m) for m, lenient in self.of(headline)]
 
 
-def _measure(asked: str | Measure) -> tuple[Measure, bool]:
+def _measure(asked: str | AnyMeasure) -> tuple[AnyMeasure, bool]:
     if not isinstance(asked, str):
         return asked, False
     text = asked.strip()
+    of_chunking = evaluation.chunking_measure(text)
+    if of_chunking is not None:
+        return of_chunking, False
     lenient = text.startswith("lenient(") and text.endswith(")")
     return measures.parse(text[8:-1] if lenient else text), lenient
 
@@ -156,12 +162,18 @@ def judged_run(
     # A file says nothing of its depth: it is judged as deep as it goes.
     deepest = run.depth or int(np.diff(run.offsets).max(initial=1))
     eligible = evaluation.only_eligible(run, task, depth=max(1, deepest))
-    strict = [m for m, lenient in asked if not lenient]
-    folded = [m for m, lenient in asked if lenient]
-    scores: list[Scores] = []
+    of_chunking = [m for m, _ in asked if isinstance(m, SpanMeasure | DocumentMeasure)]
+    strict = [m for m, lenient in asked if not lenient and not isinstance(m, SpanMeasure | DocumentMeasure)]
+    folded = [m for m, lenient in asked if lenient and not isinstance(m, SpanMeasure | DocumentMeasure)]
+    scores: list[Scores] = evaluation.chunking_scores(eligible, task, of_chunking, **options)
     if strict:
         reach = evaluation.reach_of(task)
-        scores += evaluation.evaluate(eligible, task.qrels, strict, clusters=task.clusters, reach=reach, **options)
+        plain = evaluation.evaluate(eligible, task.qrels, strict, clusters=task.clusters, reach=reach, **options)
+        over_seeds = evaluation.drawn_expectations(run, task, strict)
+        scores += [
+            replace(s, extras={**s.extras, "expected_over_seeds": over_seeds[s.measure]}) if over_seeds else s
+            for s in plain
+        ]
     if folded:
         scores += evaluation.lenient_scores(eligible, task, folded, **options)
     names = judging.names(task.measures)
@@ -185,10 +197,15 @@ def judged_files(run: Run, qrels: Qrels, *, name: str, judging: Judging, digest:
     asked = judging.of(("nDCG@10", "RR@10", "R@100"))
     if any(lenient for _, lenient in asked):
         raise UsageError("lenient scores need a collection that knows which passages are equivalent")
+    of_chunking = [str(m) for m, _ in asked if isinstance(m, SpanMeasure | DocumentMeasure)]
+    if of_chunking:
+        raise UsageError(f"{of_chunking[0]} needs a collection with documents and spans; a file of judgements has none")
+    if len(run) and not (run.passages.codes(qrels.passages) >= 0).any():
+        run = replace(run, counts={**run.counts, "none_judged": len(run)})
     scores = evaluation.evaluate(
         run,
         qrels,
-        [measure for measure, _ in asked],
+        [m for m, _ in asked if not isinstance(m, SpanMeasure | DocumentMeasure)],
         seed=judging.seed,
         resamples=judging.resamples,
         method=judging.method,
@@ -203,6 +220,7 @@ def judged_run_files(
     judging: Judging,
     task: tuple[Collection, Task] | None = None,
     qrels: Path | None = None,
+    keep_first: bool = False,
 ) -> list[Result]:
     """The results of run files on a task or against judgements; runs of one name also bear that of their file.
 
@@ -217,7 +235,7 @@ def judged_run_files(
     judgements, digest = (run_files.read_qrels(qrels), file_digest(qrels)) if qrels is not None else (None, "")
     results = []
     for path in paths:
-        run = run_files.read_run(path)
+        run = run_files.read_run(path, keep_first=keep_first)
         if len(run.queries) == 0:
             raise DataError(f"{path} holds no results: there is nothing to judge; write the run again")
         if task is not None:
@@ -336,8 +354,10 @@ def comparisons(
         groups.setdefault((r.collection, r.digest, r.task, r.split), []).append(r)
     several = [group for group in groups.values() if len(group) > 1]
     if not several:
+        chunkings = len({(r.task, r.split) for r in results}) < len(groups)
         raise UsageError(
             f"no two systems on one task and split are among the results ({len(results)}); give at least two"
+            + (", or compare different chunkings with --across-chunkings" if chunkings else "")
         )
     if baseline is not None:
         named = {name for group in several for name in _distinct_names(group)}
@@ -345,6 +365,31 @@ def comparisons(
         if not several:
             raise UnknownNameError.of("system", baseline, named)
     return [_family(group, judging, baseline, all_measures) for group in several]
+
+
+def across_chunkings(results: Sequence[Result], *, whole: bool = False) -> list[Result]:
+    """Results on different chunkings of the same documents and queries, as if they were of one collection.
+
+    Systems are named with the collection that they ran on; only scores that mean the same for every chunking are
+    kept (`evaluation.comparable_scores`), or, with `whole`, may be there.
+
+    Raises:
+        UsageError: All results are of one collection, or one has no score to be compared, or one that cannot be.
+        DataError: The gold of two collections differs.
+    """
+    places = list(dict.fromkeys((r.collection, r.digest) for r in results))
+    if len(places) < 2:
+        raise UsageError("all results are of one chunking; compare them without --across-chunkings")
+    named = [collection for collection, _ in places]
+    chunkings = [r.collection + (f"@{r.digest[:12]}" if named.count(r.collection) > 1 else "") for r in results]
+    systems = [f"{r.system} on {chunking}" for r, chunking in zip(results, chunkings, strict=True)]
+    scored = [(name, r.scores) for name, r in zip(systems, results, strict=True)]
+    kept = evaluation.comparable_scores(scored, whole=whole)
+    every = f"{len(places)} chunkings"
+    return [
+        replace(r, system=name, collection=every, digest="", scores=scores)
+        for r, name, scores in zip(results, systems, kept, strict=True)
+    ]
 
 
 def _family(group: list[Result], judging: Judging, baseline: str | None, all_measures: bool) -> Compared:

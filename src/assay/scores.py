@@ -57,6 +57,7 @@ class Counts:
         open: Queries whose list ended early, so that their value is a lower bound.
         extra: Queries of the run that are not judged.
         cut_ties: Lists of a black box that end in a tie, which may go on past the end.
+        unknown_removed: Rows of a given run that are no passage of the collection.
     """
 
     queries: int
@@ -70,6 +71,7 @@ class Counts:
     open: int = 0
     extra: int = 0
     cut_ties: int = 0
+    unknown_removed: int = 0
 
 
 @dataclass(frozen=True, eq=False)

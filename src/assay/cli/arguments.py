@@ -13,29 +13,43 @@ if TYPE_CHECKING:
     from assay.task import Task
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document with stable keys instead of tables.")]
-Split = Annotated[str | None, typer.Option(help="Split of the task; its test split by default, `all` for all together.")]
+Split = Annotated[
+    str | None, typer.Option(help="Split of the task; its test split by default, `all` for all together.")
+]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", help="Measure such as RR@10, 'R(rel=2)@100'; repeat for more. Default: the task's."),
+    typer.Option(
+        "--measure", "-m", help="Measure such as RR@10, 'R(rel=2)@100'; repeat for more. Default: the task's."
+    ),
+]
+KeepFirst = Annotated[
+    bool, typer.Option("--keep-first", help="Where a run repeats a passage for a query, keep its first line.")
 ]
 Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap samples and random sign vectors.")]
-Seed = Annotated[int, typer.Option(help="Seed of the bootstrap, of the tests and of the order in which rows are handed out.")]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Seed of the bootstrap, of the tests and of the order in which rows are handed out.")
+]
 Method = Annotated[str, typer.Option("--interval", help="Interval: bca or percentile.")]
-Target = Annotated[str, typer.Argument(metavar="COLLECTION/TASK", help="A path or demo:NAME, a slash, and a task's name.")]
+Target = Annotated[
+    str, typer.Argument(metavar="COLLECTION/TASK", help="A path or demo:NAME, a slash, and a task's name.")
+]
 
 
 def collection_of(name: str) -> Collection:
     """The collection at a path or of a built-in name."""
     from assay.cli.terminal import working
+    from assay.errors import UsageError
     from assay.sources import open_collection
 
+    if not name.strip():
+        raise UsageError("the collection's name is empty: write a path, demo:chunks or demo:questions")
     with working(f"reading {name}"):
         return open_collection(name)
 
 
 def task_of(target: str, split: str | None) -> tuple[Collection, Task]:
     """The collection and the task that `COLLECTION/TASK` names; the task may be left out where there is one."""
-    whole = target.rstrip("/")
+    whole = target.rstrip("/") or target
     if Path(whole).exists() or (whole.startswith("demo:") and "/" not in whole):
         collection = collection_of(whole)
         return collection, collection.task(split=split)
@@ -44,7 +58,8 @@ def task_of(target: str, split: str | None) -> tuple[Collection, Task]:
         from assay.errors import UsageError
 
         raise UsageError(
-            f"{target!r} is no COLLECTION/TASK: write a path or demo:NAME, a slash, and a task, as in demo:questions/answer"
+            f"{target!r} is no COLLECTION/TASK: write a path or demo:NAME, a slash, and a task, as in"
+            " demo:questions/answer"
         )
     collection = collection_of(place)
     return collection, collection.task(name, split=split)

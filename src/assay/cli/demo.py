@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from assay.cli.arguments import Json
-from assay.cli.terminal import show_json, show_tables
+from assay.cli.terminal import show_json, show_line, show_tables
 
 ROUNDS = (
     ("demo:chunks", "passages", ("bm25", "bm25('english')"), ("random", "oracle")),
@@ -18,15 +18,16 @@ ROUNDS = (
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Folder for results and the report.")] = Path("demo-results"), json: Json = False
+    out: Annotated[Path, typer.Option(help="Folder for results and the report.")] = Path("demo-results"),
+    json: Json = False,
 ) -> None:
-    """Run the built-in collections end to end: verify, retrieve, judge, compare, report.
+    """Run the built-in collections end to end. Verifies, retrieves, judges, compares, and writes a report.
 
     Example: assay demo --out demo-results
     """
     from assay import audits, catalog, experiment
     from assay.evaluation import floors
-    from assay.reports import page
+    from assay.reports import page, records
     from assay.reports.tables import comparisons_table, results_table
     from assay.sources import open_collection
 
@@ -48,8 +49,8 @@ def command(
     if json:
         show_json(
             {
-                "results": [experiment.record(r) for r in shown],
-                "comparisons": [experiment.comparison_record(c) for c in compared],
+                "results": [records.result_record(r) for r in shown],
+                "comparisons": [records.comparison_record(c) for c in compared],
                 "verify_errors": errors,
                 "report": str(out / "report.html"),
                 "report_bytes": written["bytes"],
@@ -57,8 +58,8 @@ def command(
         )
     else:
         for name, found in checks.items():
-            typer.echo(f"verified {name}: {len(found)} checks, {errors[name]} errors")
+            show_line(f"verified {name}: {len(found)} checks, {errors[name]} errors")
         show_tables([*results_table(shown), *comparisons_table(compared)])
-        typer.echo(f"results and report below {out}: open {out / 'report.html'} in a browser")
+        show_line(f"results and report below {out}: open {out / 'report.html'} in a browser")
     if any(errors.values()):
         raise typer.Exit(1)

@@ -13,7 +13,7 @@ from assay.cli.terminal import show_json, show_tables
 def command(
     collection: Annotated[str, typer.Argument(help="A path, or demo:chunks or demo:questions.")], json: Json = False
 ) -> None:
-    """Show what a collection holds: tasks, splits, counts, licence, digest.
+    """Show what a collection holds. Tasks, splits, counts, licence, digest.
 
     Example: assay info demo:questions
     """

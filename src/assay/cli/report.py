@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.arguments import Json
-from assay.cli.terminal import show_json, working
+from assay.cli.arguments import Json, collection_of
+from assay.cli.terminal import show_json, show_line, working
 
 
 def command(
@@ -18,19 +18,23 @@ def command(
     queries: Annotated[int, typer.Option(min=0, help="Queries whose ranked passages are shown, at most.")] = 200,
     json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page: table with intervals, forest plot, per-query values, ranked passages.
+    """Write results as one HTML page. Tables with intervals, forest plots, per-query values, ranked passages.
 
     Example: assay report results --out report.html
     """
     from assay import experiment
     from assay.reports import page
 
+    opened = None if collection is None else {collection: collection_of(collection)}
     with working("writing the report"):
         found = experiment.stored(results)
         several = len({(r.collection, r.task, r.split) for r in found}) < len(found)
         compared = experiment.comparisons(found) if several else []
-        written = page.write(found, out, collection=collection, compared=compared, queries=queries)
+        written = page.write(found, out, collection=collection, opened=opened, compared=compared, queries=queries)
     if json:
         show_json(written)
         return
-    typer.echo(f"wrote {out} ({written['bytes'] / 1024:.0f} KiB, {written['results']} results, {written['queries_shown']} queries shown)")
+    shown = f"{written['results']} results, {written['queries_shown']} queries shown"
+    show_line(f"wrote {out} ({written['bytes'] / 1024:.0f} KiB, {shown})")
+    for missing in dict.fromkeys(written["missing"]):
+        show_line(f"without ranked passages: {missing}")

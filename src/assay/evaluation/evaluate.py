@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
 from assay.evaluation.intervals import mean_interval
 from assay.evaluation.judge import judge
 from assay.evaluation.reach import Mask, Reach, Rows, extended, only, reachable
@@ -54,12 +54,13 @@ def evaluate(
     over queries with a relevant judgement; `micro` for `R` (relevant passages found over all there are) and
     `P` (over all ranks filled, down to the cutoff); `reachable`, where `reach` is given, the most that any
     system can have, given which judged passages may be returned; `expected_from_orders`, where the expectation
-    over ties is no exact one, how many random orders it is the mean of.
+    over ties is no exact one, how many random orders it is the mean of; `not_bounded`, for a measure without
+    `upper`, how many queries have a list that was cut off before the cutoff while relevant passages are missing.
 
     Args:
         run: Ranked lists; under an eligibility rule those of `only_eligible`.
         qrels: The judgements of one split.
-        measures: What to compute, as values or by name (`RR@10`).
+        measures: What to compute, as values or by name (`RR@10`); a single name is a list of one.
         clusters: One label per query of the qrels, resampled together (`task.clusters`); None: independent.
         reach: What may be returned (`reach_of`); None for bare files, where everything judged counts as such.
         seed: Of the interval, and of random tie orders where a measure needs them.
@@ -68,7 +69,7 @@ def evaluate(
 
     Raises:
         DataError: No query of the run is judged, or there is no judged query.
-        UsageError: The reach was made for other qrels.
+        UsageError: The reach was made for other qrels, or run and qrels are no such things.
 
     Example:
         >>> run = Run.of([("q1", "a", 1.0), ("q2", "x", 2.0), ("q2", "b", 1.0)])
@@ -77,9 +78,11 @@ def evaluate(
         >>> scores.value.tolist(), scores.mean, scores.counts.missing
         ([1.0, 0.5, 0.0], 0.5, 1)
     """
+    _refuse_others(run, qrels)
     reading = _Reading(run, qrels, reach)
     reading.check()
-    wanted = [parse(measure) if isinstance(measure, str) else measure for measure in measures]
+    asked = [measures] if isinstance(measures, str) else measures
+    wanted = [parse(measure) if isinstance(measure, str) else measure for measure in asked]
     return [
         _scores(measure, reading, clusters=clusters, seed=seed, resamples=resamples, method=method)
         for measure in wanted
@@ -94,6 +97,18 @@ def unjudged_queries(run: Run, qrels: Qrels) -> list[str]:
         ['q2']
     """
     return [run.queries[row] for row in np.flatnonzero(qrels.queries.codes(run.queries) < 0).tolist()]
+
+
+def _refuse_others(run: object, qrels: object) -> None:
+    """Raises UsageError where the two are swapped, or are what a run or qrels can be made from."""
+    if isinstance(run, Qrels) and isinstance(qrels, Run):
+        raise UsageError("the run and the qrels are swapped: write evaluate(run, qrels, measures)")
+    if not isinstance(run, Run):
+        raise UsageError(f"a run is needed, found {type(run).__name__}; make one with read_run or Run.of")
+    if not isinstance(qrels, Qrels):
+        raise UsageError(
+            f"qrels are needed, found {type(qrels).__name__}; take task.qrels, or make them with read_qrels or Qrels.of"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +177,8 @@ def _scores(measure: Measure, reading: _Reading, *, clusters: npt.NDArray[np.int
     extras = _extras(measure, reading, value, mean_best=best, mean_worst=worst, mean_expected=mean, mean_upper=upper)
     if ties.note:
         extras["expected_from_orders"] = SAMPLED_ORDERS
+    if upper is None and _cut_short(measure, reading).any():
+        extras["not_bounded"] = int(_cut_short(measure, reading).sum())
     return Scores(
         str(measure),
         reading.qrels.queries,
@@ -188,12 +205,17 @@ def _changed(value: Values, rows: Rows, other: Values) -> Values:
 def _upper(measure: Measure, value: Values, reading: _Reading) -> Values | None:
     if not measure.bounded:
         return None
-    rows, longer = reading.further
-    shorter = reading.judged.lengths[rows] < (math.inf if measure.cutoff is None else measure.cutoff)
-    if not shorter.any():
+    if not _cut_short(measure, reading).any():
         return value
+    rows, longer = reading.further
     could = measure.score(longer)
     return _changed(value, rows, np.where(could > value[rows] + SAME, could, value[rows]))
+
+
+def _cut_short(measure: Measure, reading: _Reading) -> Mask:
+    """Which of the lists in `reading.further` end before the measure stops looking, bool per list."""
+    rows, _ = reading.further
+    return reading.judged.lengths[rows] < (math.inf if measure.cutoff is None else measure.cutoff)
 
 
 def _above(upper: Values | None, value: Values) -> int:

@@ -39,7 +39,9 @@ def read_qrels(path: StrPath) -> Qrels:
         try:
             judgements.append((query, passage, _grade(grade)))
         except ValueError:
-            raise FormatError(f"{name}:{line}: grade {grade!r} is not a whole number") from None
+            raise FormatError(
+                f"{name}:{line}: grade {grade!r} is not a whole number; map the values to whole grades"
+            ) from None
     try:
         return Qrels.of(judgements)
     except DuplicateIdError as err:

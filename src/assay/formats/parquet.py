@@ -7,6 +7,7 @@ timestamp come back as days. Writing declares every id and date as string, so th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -64,10 +65,55 @@ def read_table(path: StrPath, fields: Mapping[str, Field]) -> Table:
     return Table(stored.num_rows, columns, (part,), counts)
 
 
-def write_table(columns: Mapping[str, Column], path: StrPath) -> None:
+@dataclass(frozen=True)
+class Stored:
+    """What a Parquet file holds, as its own bytes say.
+
+    Attributes:
+        rows: How many.
+        size: Bytes of the rows in memory, as Arrow counts them.
+        columns: Name to type, in words that `datasets` knows: `string`, `int64`, `bool`, `float64`, `list<string>`.
+    """
+
+    rows: int
+    size: int
+    columns: Mapping[str, str]
+
+
+def described(path: StrPath) -> Stored:
+    """What a Parquet file holds; its row groups are read one by one.
+
+    Raises:
+        FileError: The file cannot be read.
+        FormatError: The file is not Parquet.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with opened(path):
+        pass
+    try:
+        with pq.ParquetFile(path) as file:
+            groups = range(file.metadata.num_row_groups)
+            size = sum(file.read_row_group(group).nbytes for group in groups)
+            return Stored(file.metadata.num_rows, size, {f.name: _type_in_words(f.type) for f in file.schema_arrow})
+    except (pa.ArrowException, OSError) as err:
+        reason = str(err).partition("\n")[0]
+        raise FormatError(f"{Path(path).name}: not a Parquet file that can be read ({reason})") from None
+
+
+def _type_in_words(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list<{_type_in_words(kind.value_type)}>"
+    return {"double": "float64", "float": "float32", "halffloat": "float16"}.get(str(kind), str(kind))
+
+
+def write_table(columns: Mapping[str, Column], path: StrPath, *, row_group: int = 1 << 20) -> None:
     """Writes columns of equal length as Parquet; texts and days as string, NaN and NaT as null.
 
-    The bytes depend on the columns and the version of Arrow alone.
+    The bytes depend on the columns, the rows of a row group and the version of Arrow alone.
 
     Raises:
         FileError: The file cannot be written.
@@ -81,7 +127,7 @@ def write_table(columns: Mapping[str, Column], path: StrPath) -> None:
         raise FormatError(f"columns differ in length: {sizes}")
     table = pa.table({name: _to_arrow(column) for name, column in columns.items()})
     with replacing(path) as stream:
-        pq.write_table(table, stream, compression="zstd")
+        pq.write_table(table, stream, compression="zstd", row_group_size=row_group)
 
 
 def _to_arrow(column: Column) -> Any:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,8 @@ def run_of_table(table: Any, **rest: Any) -> Run:
     query = table["query_id"].combine_chunks().dictionary_encode()
     passage = table["passage_id"].combine_chunks().dictionary_encode()
     rows = query.indices.to_numpy().astype(np.int64)
-    names = query.dictionary.to_pylist() + list(about.get("empty", ()))
+    # The file may or may not have kept the names of queries without a row.
+    names = list(dict.fromkeys([*query.dictionary.to_pylist(), *about.get("empty", ())]))
     order = np.argsort(rows, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(names)))]).astype(np.int64)
     return Run.ranked(
@@ -190,22 +191,20 @@ def read_result(folder: Path) -> tuple[dict[str, Any], Run, list[Scores]]:
     Raises:
         FormatError: A part is missing or cannot be read.
     """
-    while True:
-        before = _identity(folder)
-        try:
-            return _read_parts(folder)
-        except FormatError:
-            if _identity(folder) == before:
-                raise
+    with _unchanged(folder.parent):
+        return _read_parts(folder)
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another that takes its place."""
-    try:
-        found = folder.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+@contextmanager
+def _unchanged(folder: Path) -> Iterator[None]:
+    """Keeps writers waiting, so that the parts read are of one result; where nobody locks, nobody writes."""
+    import fcntl
+
+    with ExitStack() as stack:
+        with suppress(OSError):
+            lock = stack.enter_context(open(folder / ".lock"))
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
 
 
 def _read_parts(folder: Path) -> tuple[dict[str, Any], Run, list[Scores]]:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,16 @@ _GRADE = ("score", "grade", "relevance", "label")
 _SNIFFED = 1 << 16
 
 
-def read_run(path: StrPath) -> Run:
+def read_run(path: StrPath, *, keep_first: bool = False) -> Run:
     """The run in a file of any format; a `rank` column is not read, for scores alone rank.
+
+    `counts` holds what was noticed (`assay.formats.trec.read_run`), and `float32_ties` where neighbours have scores
+    that differ as float64 and not as float32: tools that compare float32 order them by id.
+
+    Args:
+        path: A file, plain or compressed.
+        keep_first: Of TREC lines that repeat a passage for a query, keep the first instead of raising; the others
+            are counted as `repeated_dropped`.
 
     Raises:
         FileError: The file cannot be read.
@@ -41,12 +50,18 @@ def read_run(path: StrPath) -> Run:
         DuplicateIdError: A passage stands twice for a query.
         ScoreError: A score is not finite.
     """
+    run = _run_in(path, keep_first=keep_first)
+    close = trec.float32_ties(run)
+    return replace(run, counts={**run.counts, "float32_ties": close}) if close else run
+
+
+def _run_in(path: StrPath, *, keep_first: bool) -> Run:
     kind = _kind(path)
     if kind == "json":
         return json_runs.read_run(path)
     if kind in ("jsonl", "parquet"):
         return _run_of(_table(path, kind, last=("score",), number=float), path)
-    return trec.read_run(path)
+    return trec.read_run(path, keep_first=keep_first)
 
 
 def read_qrels(path: StrPath) -> Qrels:
@@ -178,7 +193,10 @@ def _qrels_of(found: dict[str, Any], path: StrPath) -> Qrels:
     bad = np.flatnonzero(~(np.rint(grade) == grade) | (np.abs(grade) >= 2**31))
     if len(bad):
         place = found["table"].where(int(bad[0]), found["number"])
-        raise FormatError(f"{place}: the grade is missing or not a whole number ({len(bad)} such rows)")
+        raise FormatError(
+            f"{place}: the grade is missing or not a whole number ({len(bad)} such rows);"
+            " map the values to whole grades"
+        )
     try:
         return Qrels.from_columns(queries, passages, query=query, passage=passage, grade=grade.astype(np.int32))
     except DuplicateIdError as err:
@@ -191,7 +209,10 @@ def _qrels_of_object(path: StrPath) -> Qrels:
     judgements = run.triples()
     broken = next((row for row in judgements if row[2] != int(row[2]) or abs(row[2]) >= 2**31), None)
     if broken:
-        raise FormatError(f"{Path(path).name} $.{broken[0]}.{broken[1]}: grade {broken[2]} is not a whole number")
+        raise FormatError(
+            f"{Path(path).name} $.{broken[0]}.{broken[1]}: grade {broken[2]} is not a whole number;"
+            " map the values to whole grades"
+        )
     return Qrels.of((query, passage, int(grade)) for query, passage, grade in judgements)
 
 

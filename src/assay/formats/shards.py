@@ -13,6 +13,8 @@ from assay.formats.table import Column, Field, Table, stacked
 JSONL = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 SUFFIXES = (*JSONL, ".parquet")
 
+_NUMBERED = re.compile(r"(.+)-(\d+)-of-(\d+)\.")
+
 
 def suffix_of(path: Path) -> str:
     """The suffix that names a table's format (`.jsonl.gz`), or nothing.
@@ -28,7 +30,7 @@ def files_of(folder: Path, name: str) -> tuple[Path, ...]:
     """The files of the table `name` in a folder, in order; none where there is no such table.
 
     Looked for, the first that is there: `name.jsonl` (or another suffix), `name-00000-of-00003.parquet` and its
-    siblings, a folder `name/` of shards.
+    siblings, a folder `name/` of shards, which may be those of several splits (`name/train-00000-of-00001.parquet`).
 
     Raises:
         FormatError: A shard is missing.
@@ -46,17 +48,33 @@ def files_of(folder: Path, name: str) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def split_of(path: Path, name: str) -> str:
+    """The split that a shard of the table `name` is named for: `train` for `queries/train-00000-of-00002.parquet`.
+
+    Nothing where the file does not lie in a folder of the table's name, or is named for the table, `part` or `data`.
+
+    Example:
+        >>> split_of(Path("queries/train-00000-of-00002.parquet"), "queries")
+        'train'
+    """
+    found = _NUMBERED.match(path.name)
+    named = found is not None and path.parent.name == name and found[1] not in (name, "part", "data")
+    return found[1] if found is not None and named else ""
+
+
 def _refuse_missing(found: list[Path]) -> None:
-    numbers = [match for path in found if (match := re.search(r"-(\d+)-of-(\d+)\.", path.name))]
-    if not numbers:
-        return
-    total = int(numbers[0][2])
-    missing = sorted(set(range(total)) - {int(match[1]) for match in numbers})
-    if missing or len(numbers) != total:
-        raise FormatError(
-            f"{found[0].parent.name}: {len(numbers)} of {total} shards like {found[0].name} are there"
-            f" (first missing: {missing[0] if missing else 'none, one stands twice'}); fetch the rest"
-        )
+    series: dict[str, list[tuple[Path, int, int]]] = {}
+    for path in found:
+        if match := _NUMBERED.match(path.name):
+            series.setdefault(match[1], []).append((path, int(match[2]), int(match[3])))
+    for shards in series.values():
+        first, _, total = shards[0]
+        missing = sorted(set(range(total)) - {number for _, number, _ in shards})
+        if missing or len(shards) != total:
+            raise FormatError(
+                f"{first.parent.name}: {len(shards)} of {total} shards like {first.name} are there"
+                f" (first missing: {missing[0] if missing else 'none, one stands twice'}); fetch the rest"
+            )
 
 
 def read(files: tuple[Path, ...], fields: Mapping[str, Field]) -> Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -35,6 +35,8 @@ _TEXTS = {
     "empty_lines": "empty lines",
     "extra_fields": "lines with more than six fields: the tag holds blanks, or an id does",
     "scattered_queries": "queries whose lines are not together",
+    "repeated_dropped": "rows left out that repeat a passage of their query",
+    "float32_ties": "neighbours with scores so close that tools comparing float32 see a tie",
 }
 _UNWRITABLE = re.compile("[ \t\n\r\v\f\0]")
 
@@ -198,9 +200,9 @@ def lint_run(path: StrPath) -> list[Note]:
     """What is odd in a TREC run without being an error.
 
     Reads the file several times, so it must not be a pipe. Looked for: a byte-order mark, comments, empty lines,
-    blanks in the tag, queries whose lines are not together, passages that repeat within a query, a rank column that is not whole
-    numbers, disagrees with the scores or repeats a rank, and scores that differ as float64 but not as float32
-    (tools that compare float32 see a tie there).
+    blanks in the tag, queries whose lines are not together, passages that repeat within a query, a rank column
+    that is not whole numbers, disagrees with the scores or repeats a rank, and scores that differ as float64 but
+    not as float32 (tools that compare float32 see a tie there).
 
     Raises:
         FileError, FormatError, ScoreError: As `read_run`; repeated passages are noted, not raised.
@@ -220,8 +222,19 @@ def lint_run(path: StrPath) -> list[Note]:
     notes += _rank_notes(path, columns, offsets, rows, ranks)
     close = float32_ties(read_run(path, keep_first=True))
     if close:
-        notes.append(Note("float32_ties", close, "neighbours that tools comparing float32 see as tied"))
+        notes.append(Note("float32_ties", close, _TEXTS["float32_ties"]))
     return notes
+
+
+def noticed(counts: Mapping[str, int]) -> list[Note]:
+    """What the counts of a run say of the file that it was read from; empty lines and comments are no matter.
+
+    Example:
+        >>> [str(note) for note in noticed({"extra_fields": 2, "cut_ties": 1})]
+        ['lines with more than six fields: the tag holds blanks, or an id does: 2']
+    """
+    kinds = (kind for kind in _TEXTS if counts.get(kind) and kind not in ("comment_lines", "empty_lines"))
+    return [Note(kind, counts[kind], _TEXTS[kind]) for kind in kinds]
 
 
 def float32_ties(run: Run) -> int:
@@ -330,7 +343,7 @@ def _raise_repeated(path: StrPath, query: str, passage: str, count: int, *, judg
     where = f", lines {' and '.join(lines[:2])}" if lines else ""
     others = f"; {count} such lines in all" if count > 1 else ""
     what = "is judged twice for" if judged else "is a duplicate for"
-    advice = "keep one judgement a pair" if judged else "remove the repeats, or read with keep_first=True"
+    advice = "keep one judgement a pair" if judged else "remove the repeats, or keep the first of each with --keep-first"
     raise DuplicateIdError(f"{os.fspath(path)}: passage {passage} {what} query {query}{where}{others}; {advice}")
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.errors import DataError, FormatError, ScoreError
-from assay.kernels.trec import MANY_FIELDS, QRELS, Layout
+from assay.kernels.trec import MANY_FIELDS, QRELS, RUN, Layout
 from assay.texts import Texts
 
 MARK = b"\xef\xbb\xbf"
@@ -28,6 +28,7 @@ GRADE_BOUND = 1 << 31
 _NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(rb"[+-]?[0-9]+")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+_HEADERS = (b"query-id", b"query_id", b"qid")
 _COMMA = re.compile(rb"[+-]?[0-9]*,[0-9]+")
 
 
@@ -195,11 +196,30 @@ def _entered(id_: bytes, known: dict[bytes, int]) -> int:
 def _wrong_count(fields: list[bytes], layout: Layout) -> str:
     expected = "query 0 passage grade" if layout.exact else "query Q0 passage rank score tag"
     what = f"{len(fields)} field{'s' * (len(fields) != 1)}, {layout.fields} expected ({expected})"
-    if fields[0] in (b"query-id", b"query_id", b"qid"):
-        return f"{what}: this looks like a table with a header, not a TREC file"
-    if layout == QRELS and len(fields) > layout.fields:
-        return f"{what}: an id may hold a blank, which TREC files cannot express; rename it"
-    return what
+    hint = _hint(fields, layout)
+    return f"{what}: {hint}" if hint else what
+
+
+def _hint(fields: list[bytes], layout: Layout) -> str:
+    """What a line with the wrong number of fields may be in truth, and what to do; empty where nothing tells."""
+    line = b" ".join(fields)
+    if fields[0] in _HEADERS:
+        return "this looks like a table with a header, not a TREC file"
+    if line.startswith((b"{", b"[")):
+        return "this looks like JSON; a JSON run is one object, query to passage to score"
+    if line.count(b",") >= 2 and len(fields) < 3:
+        return "commas stand between the fields; write blanks or tabs instead"
+    if layout.exact and len(fields) >= RUN.fields and fields[1].upper() == b"Q0":
+        return "this looks like a run where judgements are meant; are the two files swapped?"
+    if layout.exact and len(fields) > layout.fields:
+        return "an id may hold a blank, which TREC files cannot express; rename it"
+    if not layout.exact and len(fields) == QRELS.fields and fields[1] == b"0" and _WHOLE.fullmatch(fields[3]):
+        return "this looks like judgements where a run is meant; are the two files swapped?"
+    if layout.exact and len(fields) == 3 and _WHOLE.fullmatch(fields[2]):
+        return "judgements of three columns need tabs between them; else put a 0 after the query"
+    if not layout.exact and len(fields) == 3 and number_of_field(fields[2], RUN) is not None:
+        return "three columns are no TREC run; add Q0, the rank and a tag, or write JSON Lines"
+    return ""
 
 
 def _wrong_number(fields: list[bytes], layout: Layout) -> DataError:
@@ -211,7 +231,8 @@ def _wrong_number(fields: list[bytes], layout: Layout) -> DataError:
             return FormatError(f"{kind} {_shown(field)} is not written as an integer; write {int(number)}")
         if _WHOLE.fullmatch(field):
             return FormatError(f"{kind} {_shown(field)} is too large; integers below 2**31 are allowed")
-        return FormatError(f"{kind} {_shown(field)} is not an integer; map the values to whole grades")
+        advice = "this looks like a header, leave it out" if fields[0] in _HEADERS else "map the values to whole grades"
+        return FormatError(f"{kind} {_shown(field)} is not an integer; {advice}")
     if _NOT_FINITE.fullmatch(field) or _NUMBER.fullmatch(field):
         pair = f"({_plain(fields[0])}, {_plain(fields[2])})"
         return ScoreError(f"score of {pair} is {_plain(field)}, not a finite number; correct or drop the row")

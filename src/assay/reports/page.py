@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,15 +83,20 @@ class _Library:
     def __post_init__(self) -> None:
         self.missing: list[str] = []
 
+    def _open(self, place: str) -> Collection:
+        if place not in self.opened:
+            self.opened[place] = open_collection(place)
+        return self.opened[place]
+
     def task(self, result: Result) -> Task | None:
         """The task of a result, or None where its collection is not to be had as it was."""
         place = self.moved or result.place
         if not place:
             return None
         try:
-            if place not in self.opened:
-                self.opened[place] = open_collection(place)
-            found = self.opened[place]
+            found = self._open(place)
+            if found.digest != result.digest and self.moved and result.place:
+                found = self._open(result.place)
             if found.digest != result.digest:
                 self.missing.append(f"{place} has changed since: its digest is {found.digest[:12]}, not {result.digest[:12]}")
                 return None
@@ -169,8 +175,8 @@ def _forest(group: list[Result], measure: str) -> dict[str, Any]:
     ends = [v for v in ends if v == v] or [0.0, 1.0]
     low, high = min(ends), max(ends)
     step = _step(max(high - low, 1e-6))
-    low = np.floor(low / step) * step
-    high = max(np.ceil(high / step) * step, low + step)
+    low = math.floor(low / step) * step
+    high = max(math.ceil(high / step) * step, low + step)
     left, width, row_height = 150, 262, 28
 
     def x(value: float) -> float:
@@ -192,7 +198,7 @@ def _forest(group: list[Result], measure: str) -> dict[str, Any]:
             }
         )
     count = round((high - low) / step)
-    digits = max(1, int(np.ceil(-np.log10(step) - 1e-9)))
+    digits = max(1, math.ceil(-math.log10(step) - 1e-9))
     ticks = [{"x": x(low + i * step), "label": f"{low + i * step:.{digits}f}"} for i in range(count + 1)]
     return {
         "measure": measure,
@@ -208,9 +214,8 @@ def _forest(group: list[Result], measure: str) -> dict[str, Any]:
 def _step(width: float) -> float:
     """A round distance of ticks, so that there are about five."""
     raw = width / 5
-    base = float(10.0 ** np.floor(np.log10(raw)))
-    steps: list[float] = [base * m for m in (1.0, 2.0, 5.0, 10.0)]
-    return float(min(s for s in steps if s >= raw - 1e-12))
+    base = math.pow(10.0, math.floor(math.log10(raw)))
+    return min(base * m for m in (1.0, 2.0, 5.0, 10.0) if base * m >= raw - 1e-12)
 
 
 def _query_rows(task: Task | None, group: list[Result], measures: list[str]) -> list[list[Any]]:

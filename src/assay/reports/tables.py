@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.audit import Finding
@@ -44,14 +44,24 @@ def interval_text(scores: Scores) -> str:
 
 def results_table(results: Sequence[Result]) -> list[Table]:
     """One table for each collection, task and split: a row a system, a column a measure."""
-    groups: dict[tuple[str, str, str], list[Result]] = {}
+    groups: dict[tuple[str, str, str, str], list[Result]] = {}
     for result in results:
-        groups.setdefault((result.collection, result.task, result.split), []).append(result)
-    return [_group_table(key, group) for key, group in groups.items()]
+        groups.setdefault((result.collection, result.digest, result.task, result.split), []).append(result)
+    versions = {(collection, digest) for collection, digest, _, _ in groups}
+    named = [collection for collection, _ in versions]
+    return [_group_table(key, group, several=named.count(key[0]) > 1) for key, group in groups.items()]
 
 
-def _group_table(key: tuple[str, str, str], group: list[Result]) -> Table:
-    collection, task, split = key
+def chunkings_table(shown: Sequence[Result], results: Sequence[Result]) -> list[Table]:
+    """The table of results across chunkings, and the measures that were left out of it."""
+    kept = {s.measure for r in shown for s in r.scores}
+    left = dict.fromkeys(s.measure for r in results for s in r.scores if s.measure not in kept)
+    note = (f"left out, for chunkings differ in the passages that these count: {', '.join(left)}",) if left else ()
+    return [replace(table, notes=(*table.notes, *note)) for table in results_table(shown)]
+
+
+def _group_table(key: tuple[str, str, str, str], group: list[Result], *, several: bool) -> Table:
+    collection, digest, task, split = key
     names = list(dict.fromkeys(s.measure for r in group for s in r.scores))
     rows = []
     for result in group:
@@ -59,9 +69,10 @@ def _group_table(key: tuple[str, str, str], group: list[Result]) -> Table:
         rows.append((result.system, *(interval_text(by_name[m]) if m in by_name else "–" for m in names)))
     counts = group[0].scores[0].counts if group[0].scores else None
     title = collection if collection == task else f"{collection}/{task}"
+    title += f"@{digest[:12]}" if several else ""
     title += f", split {split}" if split else ""
     if counts is not None:
-        title += f": {counts.queries} queries"
+        title += f": {counted(counts.queries)}"
     notes = list(dict.fromkeys(note for result in group for note in _notes(result)))
     return Table(title, ("system", *names), tuple(rows), (*_method_notes(group), *notes))
 
@@ -72,7 +83,7 @@ def _method_notes(group: list[Result]) -> list[str]:
         f"{'clusters' if i.unit == 'cluster' else 'queries'}, seed {i.seed}"
         for r in group
         for i in (s.interval for s in r.scores)
-        if i.method != "exact"
+        if i.method != "exact" and i.resamples
     }
     notes = {f"{r.system}: {s.measure}: {s.interval.note}" for r in group for s in r.scores if s.interval.note}
     return [*sorted(intervals), *sorted(notes)]
@@ -88,23 +99,43 @@ def _notes(result: Result) -> list[str]:
             (c.without_relevant, "queries without a relevant judgement score 0"),
             (c.extra, "queries of the run are not judged and not counted"),
             (c.ineligible_removed, "ineligible rows removed before the cut"),
+            (c.unknown_removed, "rows removed before the cut: no passage of the collection has their id"),
             (c.gold_ineligible, "relevant passages that no system may return"),
             (c.cut_ties, "lists of a black box end in a tie that may go on"),
         ):
             if count:
                 lines.append(f"{result.system}: {count} {words}")
+    lines += _reading_notes(result)
     for s in result.scores:
         if s.counts.ties:
             lines.append(
-                f"{result.system}: {s.measure} depends on ties in {counted(s.counts.ties)}: worst {number(s.worst.mean())}, "
-                f"expected {number(s.expected.mean())}, best {number(s.best.mean())}"
+                f"{result.system}: {s.measure} depends on ties in {counted(s.counts.ties)}: worst "
+                f"{number(s.worst.mean())}, expected {number(s.expected.mean())}, best {number(s.best.mean())}"
             )
         if s.counts.open and s.upper is not None:
             lines.append(
-                f"{result.system}: {s.measure} is a lower bound in {counted(s.counts.open, 'open ')}; upper bound of the mean "
-                f"{number(s.upper.mean())}"
+                f"{result.system}: {s.measure} is a lower bound in {counted(s.counts.open, 'open ')}; upper bound of "
+                f"the mean {number(s.upper.mean())}"
             )
     return lines
+
+
+def _reading_notes(result: Result) -> list[str]:
+    """Gold that cannot count, and how much was read where no budget of characters says it."""
+    lines = []
+    of_chunking = [s.extras for s in result.scores if "gold_fragments" in s.extras]
+    for extras in of_chunking[:1]:
+        for key, words in (
+            ("empty_fragments", "gold fragments of zero length are in no denominator"),
+            ("unknown_fragments", "gold fragments lie in documents without a chunk; they stay in every denominator"),
+        ):
+            if extras[key]:
+                lines.append(f"{result.system}: {extras[key]:.0f} {words}")
+    return lines + [
+        f"{result.system}: {s.measure} reads {s.extras['characters_read']:.0f} characters a query"
+        for s in result.scores
+        if "characters_read" in s.extras and not s.measure.endswith("chars")
+    ]
 
 
 def comparisons_table(compared: Sequence[Compared]) -> list[Table]:
@@ -129,7 +160,8 @@ def comparisons_table(compared: Sequence[Compared]) -> list[Table]:
         unit = "clusters of queries" if first.interval.unit == "cluster" else "queries"
         note = (
             f"paired sign-flip tests over {first.units} {unit}, {len(rows)} in the family, corrected by "
-            f"{family.family.correction.capitalize()}; detectable: smallest difference found with 80 % power, uncorrected"
+            f"{family.family.correction.capitalize()}; detectable: smallest difference found with 80 % power, "
+            "uncorrected"
         )
         title = f"Compared on {family.task}" + (f", split {family.split}" if family.split else "")
         headings = ("measure", "pair", "difference", "p", "p corrected", "wins / ties / losses", "detectable")
@@ -151,7 +183,8 @@ def slices_table(results: Sequence[Result], slices: Sequence[Mapping[str, Any]],
         rows = []
         for value in values:
             cells = [parts[m][value] for m in measures]
-            shown = (f"{number(_or_nan(c['mean']))} [{number(_or_nan(c['low']))}, {number(_or_nan(c['high']))}]" for c in cells)
+            numbers = ([number(_or_nan(c[k])) for k in ("mean", "low", "high")] for c in cells)
+            shown = (f"{mean} [{low}, {high}]" for mean, low, high in numbers)
             rows.append((value or "(none)", str(cells[0]["n"]), *shown))
         tables.append(Table(f"{result.system} by {column}", (column, "queries", *measures), tuple(rows)))
     return tables

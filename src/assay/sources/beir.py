@@ -10,7 +10,7 @@ from assay.building.splits import with_all
 from assay.collection import Collection
 from assay.errors import FormatError
 from assay.formats import beir, jsonl, shards
-from assay.formats.digest import files_digest
+from assay.formats.digest import digest_of, file_digests
 from assay.formats.runs import read_qrels
 from assay.formats.table import Column, Field, Table
 from assay.ids import Ids
@@ -77,10 +77,12 @@ def load(path: Path) -> Collection:
         "judged queries that the collection lacks": _unknown(queries.ids, [q.queries for q in judged.values()]),
         "judged passages that the collection lacks": _unknown(passages.ids, [q.passages for q in judged.values()]),
     }
+    digests = file_digests(path, [*corpus_files, *query_files, *splits.values()])
     return Collection(
         name=path.resolve().name,
         layout="beir",
-        digest=files_digest(path, [*corpus_files, *query_files, *splits.values()]),
+        digest=digest_of(digests),
+        files=digests,
         passages=passages,
         queries=queries,
         tasks={TASK: with_all(tasks)} if tasks else {},

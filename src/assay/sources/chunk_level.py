@@ -17,8 +17,8 @@ from assay.building.splits import fragment_tasks
 from assay.building.tables import FRAGMENT_ROLES, PASSAGE_ROLES, fields_of, fragments_of, passages_of
 from assay.collection import Collection
 from assay.errors import FormatError, UsageError
-from assay.formats import jsonl, shards
-from assay.formats.digest import files_digest
+from assay.formats import jsonl, parquet, shards
+from assay.formats.digest import digest_of, file_digests
 from assay.formats.table import Column, Field, Lists, Table, column_of
 from assay.fragment import Fragments
 from assay.ids import Ids
@@ -73,7 +73,7 @@ def load(path: Path) -> Collection:
     manifest_file = folder / f"{prefix}build_manifest.json"
     manifest = jsonl.read_object(manifest_file) if manifest_file.is_file() else {}
     documents = shards.read(files["documents"], fields_of(_DOCUMENTS, PASSAGE_ROLES))
-    asked = shards.read(files["queries"], _QUERIES)
+    asked = _with_splits(shards.read(files["queries"], _QUERIES), f"{prefix}queries")
     counts: dict[str, int] = {**documents.noted("documents"), **asked.noted("queries")}
     passages = passages_of(documents, _DOCUMENTS, counts)
     if files["documents_coref"]:
@@ -81,13 +81,17 @@ def load(path: Path) -> Collection:
         passages = replace(passages, texts={**passages.texts, "coref": coref})
     queries = _queries(asked, counts)
     fragments = fragments_of(asked, _FRAGMENTS, queries.ids)
-    tasks = {TASK: fragment_tasks(TASK, fragments, passages=passages, queries=queries)}
+    # A collection that was cut anew says by which rule its gold was projected.
+    rule = str(manifest.get("gold_rule", "any"))
+    tasks = {TASK: fragment_tasks(TASK, fragments, passages=passages, queries=queries, rule=rule)}
     counts |= _task_counts(tasks[TASK], queries)
     read = [file for found in files.values() for file in found] + ([manifest_file] if manifest else [])
+    digests = file_digests(folder, read)
     return Collection(
         name=(prefix.rstrip(".-_") or folder.resolve().name),
         layout="chunk-level",
-        digest=files_digest(folder, read),
+        digest=digest_of(digests),
+        files=digests,
         passages=passages,
         queries=queries,
         tasks=tasks,
@@ -99,8 +103,13 @@ def load(path: Path) -> Collection:
     )
 
 
-def save(collection: Collection, path: Path) -> None:
+def save(collection: Collection, path: Path, *, as_parquet: bool = False) -> None:
     """Writes a collection as `documents.jsonl`, `queries.jsonl` and, where it has that view, `documents_coref.jsonl`.
+
+    Args:
+        collection: Passages with spans, and tasks with gold fragments.
+        path: A folder, made where it is missing.
+        as_parquet: Write `.parquet` files in place of `.jsonl`.
 
     What the layout has no place for (dates, links, the manifest) is not written, nor is the gold of queries
     without a split, which no task holds.
@@ -113,6 +122,7 @@ def save(collection: Collection, path: Path) -> None:
     if passages.spans is None or passages.parents is None or not gold:
         raise UsageError(f"{collection.name}: the chunk-level layout needs passages with spans and gold fragments")
     path.mkdir(parents=True, exist_ok=True)
+    write, suffix = (parquet.write_table, "parquet") if as_parquet else (jsonl.write_table, "jsonl")
     document = passages.spans.document
     columns: dict[str, Column] = {
         "chunk_id": passages.ids.texts,
@@ -126,12 +136,12 @@ def save(collection: Collection, path: Path) -> None:
     columns |= {"chunk_start_char": passages.spans.start, "chunk_end_char": passages.spans.end}
     if passages.candidate is not None:
         columns["is_candidate"] = passages.candidate
-    jsonl.write_table({**columns, **passages.columns}, path / "documents.jsonl")
+    write({**columns, **passages.columns}, path / f"documents.{suffix}")
     if "coref" in passages.texts:
         coref = {"chunk_id": passages.ids.texts, "chunk": passages.texts["coref"]}
-        jsonl.write_table(coref, path / "documents_coref.jsonl")
+        write(coref, path / f"documents_coref.{suffix}")
     # Splits of a task hold parts of the same fragments; the largest part holds all that any task asks.
-    jsonl.write_table(_query_columns(queries, max(gold, key=len)), path / "queries.jsonl")
+    write(_query_columns(queries, max(gold, key=len)), path / f"queries.{suffix}")
 
 
 def _query_columns(queries: Queries, fragments: Fragments) -> dict[str, Column]:
@@ -152,6 +162,16 @@ def _query_columns(queries: Queries, fragments: Fragments) -> dict[str, Column]:
     columns["frag_start_char"] = Lists(offsets, sorted_.spans.start)
     columns["frag_end_char"] = Lists(offsets, sorted_.spans.end)
     return columns
+
+
+def _with_splits(table: Table, name: str) -> Table:
+    """The table with the splits that its files are named for, where it has no column of splits."""
+    named = [shards.split_of(part.path, name) for part in table.parts]
+    if "split" in table or not any(named):
+        return table
+    sizes = np.diff([part.first for part in table.parts] + [len(table)]).tolist()
+    split = Texts.of(split for split, size in zip(named, sizes, strict=True) for _ in range(size))
+    return replace(table, columns={**table.columns, "split": split})
 
 
 def _place(path: Path) -> tuple[Path, str]:

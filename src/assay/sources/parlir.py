@@ -24,7 +24,7 @@ from assay.building.ties import Pairs, chains
 from assay.collection import Collection
 from assay.errors import FormatError
 from assay.formats import jsonl, shards, trec
-from assay.formats.digest import files_digest
+from assay.formats.digest import digest_of, file_digests
 from assay.formats.runs import read_qrels
 from assay.formats.table import Column, Field, Lists, Table, empty_texts, joined
 from assay.ids import Ids
@@ -103,10 +103,12 @@ def load(path: Path) -> Collection:
     questions = _with_ties(questions, equivalents, manifest, counts)
     tasks = question_tasks(questions, _judgements(judged, questions, counts))
     read = [file for found in files.values() for file in found] + [file for _, _, file in judged]
+    digests = file_digests(path, [*read, *([manifest_file] if manifest else [])])
     return Collection(
         name=str(manifest.get("name") or path.resolve().name),
         layout="parlir",
-        digest=files_digest(path, [*read, *([manifest_file] if manifest else [])]),
+        digest=digest_of(digests),
+        files=digests,
         passages=passages,
         queries=queries,
         tasks=tasks,

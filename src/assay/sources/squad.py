@@ -15,7 +15,7 @@ from assay.building.splits import fragment_tasks
 from assay.collection import Collection
 from assay.errors import DuplicateIdError, FormatError
 from assay.formats import jsonl
-from assay.formats.digest import files_digest
+from assay.formats.digest import digest_of, file_digests
 from assay.formats.files import opened
 from assay.formats.table import quoted
 from assay.fragment import Fragments
@@ -62,10 +62,12 @@ def load(path: Path) -> Collection:
         "queries without an answer, not judged": reading.unanswered,
         **tasks[TASK]["test"].notes,
     }
+    digests = file_digests(path.parent, [path])
     return Collection(
         name=path.name.split(".json")[0],
         layout="squad",
-        digest=files_digest(path.parent, [path]),
+        digest=digest_of(digests),
+        files=digests,
         passages=passages,
         queries=queries,
         tasks=tasks,

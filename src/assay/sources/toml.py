@@ -30,7 +30,7 @@ from assay.building.ties import Pairs, chains, cluster_labels, shared_passage
 from assay.collection import Collection
 from assay.errors import FormatError, UnknownNameError
 from assay.formats import shards
-from assay.formats.digest import files_digest
+from assay.formats.digest import digest_of, file_digests
 from assay.formats.files import opened
 from assay.formats.runs import read_qrels
 from assay.formats.table import Field, Table
@@ -103,10 +103,12 @@ def load(path: Path) -> Collection:
     material = _Material(file.parent, declared, passages, queries, fragments, own)
     tasks = {name: material.task(name) for name in declared["tasks"]}
     read = [file, *stated.files, *asked.files, *material.judged]
+    digests = file_digests(file.parent, read)
     return Collection(
         name=declared.get("name") or file.resolve().parent.name,
         layout="toml",
-        digest=files_digest(file.parent, read),
+        digest=digest_of(digests),
+        files=digests,
         passages=passages,
         queries=queries,
         tasks=tasks,
@@ -218,7 +220,10 @@ def _queries(asked: _Stated, table: Table, counts: dict[str, int]) -> Queries:
         columns["split"] = table.text(names["split"])
         counts["queries without a split"] = int((columns["split"].byte_lengths == 0).sum())
     counts["queries"] = len(ids)
-    return Queries(ids, asked.texts(table), table.array(names["date"]) if "date" in names else None, columns)
+    dates = table.array(names["date"]) if "date" in names else None
+    if dates is not None:
+        counts["undated queries"] = int(np.isnat(dates).sum())
+    return Queries(ids, asked.texts(table), dates, columns)
 
 
 def _passages(stated: _Stated, table: Table, questions: Ids, counts: dict[str, int]) -> Passages:

@@ -1,0 +1,80 @@
+"""assay chunk: the documents of a collection cut anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay.cli.arguments import Json, collection_of
+from assay.cli.terminal import show_json, show_line, show_tables, working
+
+if TYPE_CHECKING:
+    from assay.building.rechunk import ChunkingReport
+    from assay.reports.tables import Table
+
+_FORMATS = {"jsonl": "parquet", "parquet": "jsonl"}
+_SHOWN = 80
+
+
+def command(
+    collection: Annotated[str, typer.Argument(help="A path, or demo:chunks.")],
+    chunker: Annotated[
+        str,
+        typer.Option("--chunker", "-c", help='A chunker as a call, such as native or "window(words=120, overlap=20)".'),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the new collection.")],
+    rule: Annotated[
+        str, typer.Option(help="When a chunk is gold for a fragment: any, characters>=20, share>=0.5, whole.")
+    ] = "any",
+    form: Annotated[str, typer.Option("--format", help="Files to write: jsonl or parquet.")] = "jsonl",
+    json: Json = False,
+) -> None:
+    """Cut a collection's documents anew, with its gold. Says what the chunking is like.
+
+    Example: assay chunk demo:chunks --chunker "window(words=60, overlap=10)" --out chunked
+    """
+    from assay import catalog
+    from assay.building.gold import Rule
+    from assay.building.rechunk import rechunked
+    from assay.errors import UnknownNameError, UsageError
+    from assay.formats import jsonl
+    from assay.sources import chunk_level
+
+    if form not in _FORMATS:
+        raise UnknownNameError.of("format", form, _FORMATS)
+    stale = sorted(path.name for path in out.glob(f"*.{_FORMATS[form]}")) if out.is_dir() else []
+    if stale:
+        raise UsageError(f"{out} holds {stale[0]} already, of another format than {form}; choose an empty folder")
+    wanted, made = Rule.named(rule), catalog.made("chunker", chunker)
+    opened = collection_of(collection)
+    with working(f"cutting with {made.name}"):
+        cut, report = rechunked(opened, made, rule=wanted)
+    chunk_level.save(cut, out, as_parquet=form == "parquet")
+    if "coref" not in cut.passages.texts:
+        # An older run into the same folder may have left inlined texts of other chunks.
+        (out / f"documents_coref.{form}").unlink(missing_ok=True)
+    jsonl.write_object(dict(cut.manifest), out / "build_manifest.json")
+    if json:
+        show_json({"collection": opened.name, "out": str(out), **report.record()})
+        return
+    show_tables([_table(opened.name, report)])
+    show_line(f"written to {out}")
+
+
+def _table(name: str, report: ChunkingReport) -> Table:
+    from assay.reports.tables import Table
+
+    rows = (
+        ("chunks", f"{report.chunks} of {report.documents} documents, {report.characters} characters"),
+        ("length", f"{report.mean_length:.1f} mean, {report.median_length:.0f} median, {report.longest} longest"),
+        ("in chunks", f"{report.covered:.2%} of the characters; {report.uncovered_filled} others are no blanks"),
+        ("read twice", f"{report.read_twice:.2%} of the characters"),
+        ("gold fragments", f"{report.fragments}, rule {report.rule}"),
+        ("", f"{report.in_none} in no chunk, {report.in_one} in one, {report.in_several} in several"),
+        ("", f"{report.cut} cut: in no chunk as a whole"),
+    )
+    notes = [f"{what}: {count}" for what, count in report.counts.items() if count]
+    notes += [f"not placed, of {document}: {text[:_SHOWN]!r}" for document, text in report.not_placed[:3]]
+    return Table(f"{name} cut by {report.chunker}", ("", ""), rows, tuple(notes))
