@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
+ALL := $(VENV)/.installed-all
 
 .PHONY: setup demo test test-all check bench clean
 
@@ -21,6 +22,10 @@ $(DEV): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(DEV)
 
+$(ALL): $(DEV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,chunkers,context]'
+	@touch $(ALL)
+
 # The main job on the built-in collections: verify, retrieve, judge, compare, report.
 demo: $(STAMP)
 	$(BIN)/assay demo --out demo-results
@@ -28,8 +33,8 @@ demo: $(STAMP)
 test: $(DEV)
 	$(BIN)/python -m pytest -n auto -q -m 'not heavy'
 
-# Also what needs minutes, real data or a browser.
-test-all: $(DEV)
+# Also what needs minutes, the optional packages or a browser.
+test-all: $(ALL)
 	$(BIN)/python -m pytest -n auto -q
 
 check: $(DEV)
@@ -41,7 +46,7 @@ check: $(DEV)
 # Figures beside peers; minutes, on a quiet machine.
 bench: $(DEV)
 	$(BIN)/python -m pip install --quiet tantivy
-	for b in resampling judging trec bm25 run startup; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+	for b in startup resampling judging trec bm25 run; do $(BIN)/python benchmarks/$$b.py || exit 1; done
 
 clean:
 	rm -rf $(VENV) demo-results .pytest_cache .mypy_cache .ruff_cache .hypothesis

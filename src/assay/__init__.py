@@ -48,6 +48,7 @@ _HOMES = {
     "compare_family": "assay.evaluation",
     "evaluate": "assay.evaluation",
     "judge": "assay.evaluation",
+    "lint_run": "assay.formats.trec",
     "mean_interval": "assay.evaluation",
     "only_eligible": "assay.evaluation",
     "read_qrels": "assay.formats.runs",
@@ -55,6 +56,7 @@ _HOMES = {
     "retrieve": "assay.harness",
     "run_system": "assay.experiment",
     "verify": "assay.audits",
+    "write_qrels": "assay.formats.runs",
     "write_run": "assay.formats.runs",
 }
 _RENAMED = {

@@ -2,7 +2,7 @@
 
 A plug-in is a public class with a class variable `name`, in a module of the kind's package; its
 module is found by importing that package. Packages of strangers register theirs as entry points in
-the groups `assay.systems`, `assay.measures`, `assay.audits` and `assay.chunkers`.
+the groups `assay.systems`, `assay.measures`, `assay.audits`, `assay.chunkers` and `assay.resolvers`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ KINDS = {
     "measure": ("assay.measures", "assay.measures"),
     "audit": ("assay.audits", "assay.audits"),
     "chunker": ("assay.chunkers", "assay.chunkers"),
+    "resolver": ("assay.building.resolvers", "assay.resolvers"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from assay.errors import ContractError
 from assay.kernels.ranking import repeated_passage
-from assay.system import Offsets, RankedRows, Rows, Score, SparseRows
+from assay.system import Composite, Links, Offsets, PassageView, RankedRows, Rows, Score, SparseRows
 
 
 def checked_ranked_rows(found: Any, *, name: str, queries: int, passages: int) -> RankedRows:
@@ -102,6 +103,56 @@ def checked_sparse_rows(found: Any, *, name: str, rows: int, terms: int | None =
                 f"{name} says step {found.step}, which is no power of 2 or of which a weight is no whole multiple"
             )
     return SparseRows(offsets, term.astype(np.int32, copy=False), wide, terms, found.step)
+
+
+def checked_shown(shown: Any, *, name: str, passages: int, reads: Sequence[str]) -> tuple[PassageView, Rows | None]:
+    """What the lens `name` shows of `passages` passages, with all the views that are read behind it.
+
+    Raises:
+        ContractError: No pair of a `PassageView` and rows (or None), a view that is missing or has another number
+            of rows, or rows that do not give each passage one of the shown rows, or leave one out.
+
+    Example:
+        >>> from assay.texts import Texts
+        >>> view = PassageView(1, {"text:plain": Texts.of(["all of it"])})
+        >>> checked_shown((view, [0, 0]), name="mine", passages=2, reads=["text:plain"])[1]
+        array([0, 0], dtype=int32)
+    """
+    if not (isinstance(shown, tuple) and len(shown) == 2 and isinstance(shown[0], PassageView)):
+        raise ContractError(f"{name} shows {type(shown).__name__}; a pair of PassageView and rows, or None, is due")
+    view, rows = shown
+    for read in reads:
+        plain = view.links if read == "link:question" else getattr(view, read, None)
+        held = view.texts.get(read) if read == "title" or read.startswith("text:") else plain
+        size = len(held.offsets) - 1 if isinstance(held, Links) else -1 if held is None else len(held)
+        if size != len(view):
+            found = "does not show" if held is None else f"shows {size} rows of"
+            raise ContractError(f"{name} {found} the view {read!r}, which is read behind it; {len(view)} rows are due")
+    if rows is None:
+        if len(view) != passages:
+            raise ContractError(f"{name} shows {len(view)} rows for {passages} passages, and not whose they are")
+        return view, None
+    given = _whole_numbers(rows, what=f"{name}: rows shown")
+    used = np.zeros(len(view), np.bool_)
+    if len(given) != passages or (passages and (int(given.min()) < 0 or int(given.max()) >= len(view))):
+        raise ContractError(f"{name} gives {len(given)} of {passages} passages a row, of {len(view)} shown")
+    used[given] = True
+    if not used.all():
+        raise ContractError(f"{name} shows {int((~used).sum())} rows that belong to no passage")
+    return view, given.astype(np.int32)
+
+
+def part_depths(system: Composite, depth: int, *, passages: int) -> list[int]:
+    """How deep each part of a composite is run for a run of `depth`: as deep, unless the composite says more.
+
+    Raises:
+        ContractError: It does not say one whole number of at least 1 for every part.
+    """
+    said = getattr(system, "part_depths", None)
+    depths = [depth] * len(system.parts) if said is None else list(said(depth, passages))
+    if len(depths) != len(system.parts) or not all(isinstance(d, int) and d >= 1 for d in depths):
+        raise ContractError(f"{system.name} says depths {depths} for {len(system.parts)} parts; one each is due")
+    return depths
 
 
 def refuse_repeated_terms(offsets: Offsets, value: npt.NDArray[np.int32], *, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from assay.measure import Measure
 from assay.qrels import Qrels
 from assay.run import Run
 from assay.scores import Scores
-from assay.system import System, call_of, spec_hash, spec_of
+from assay.system import System, short_call, spec_hash
 from assay.task import Task
 
 AnyMeasure = Measure | SpanMeasure | DocumentMeasure
@@ -130,7 +130,7 @@ def run_system(
     Args:
         collection: What the task belongs to.
         task: One of its tasks, with a split.
-        system: Any of the four kinds.
+        system: Any of the five kinds.
         judging: Measures and interval; the task's headline measures by default.
         depth: Passages per query; the task's depth by default.
         seed: Seed of the order in which rows are handed out.
@@ -142,14 +142,7 @@ def run_system(
     if len(task.passages) == 0:
         raise DataError(f"{collection.name} holds no passages: there is nothing to search; check its files")
     run = retrieve(task, system, depth=depth, seed=seed, indexes=indexes)
-    defaults = spec_of(type(system)()) if _has_defaults(system) else None
-    return judged_run(run, collection, task, judging=judging, label=call_of(spec_of(system), defaults))
-
-
-def _has_defaults(system: Any) -> bool:
-    return is_dataclass(system) and all(
-        f.default is not MISSING or f.default_factory is not MISSING for f in fields(system) if f.init
-    )
+    return judged_run(run, collection, task, judging=judging, label=short_call(system))
 
 
 def judged_run(
@@ -435,7 +428,8 @@ def gathered(
     Raises:
         UsageError: A run file was given with neither, or a stored result lacks a measure.
     """
-    found = [r for place in places if place.is_dir() for r in stored(place)]
+    # One result under two folders is one member of the family: a second one would only cost the others power.
+    found = list({r.folder: r for place in places if place.is_dir() for r in stored(place)}.values())
     if judging.measures:
         found = [replace(r, scores=tuple(r.scores_of(name) for name in judging.names(()))) for r in found]
     files = [place for place in places if not place.is_dir()]

@@ -7,10 +7,9 @@ returns, checks the contract, and ranks. It is the only place where passage rows
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -21,15 +20,22 @@ import numpy.typing as npt
 
 import assay
 from assay import catalog
-from assay.contract import checked_ranked_rows, checked_scores, checked_sparse_rows, refuse_repeated_terms
+from assay.contract import (
+    checked_ranked_rows,
+    checked_scores,
+    checked_shown,
+    checked_sparse_rows,
+    part_depths,
+    refuse_repeated_terms,
+)
 from assay.eligibility import Eligibility
-from assay.errors import UsageError, ViewError
+from assay.errors import UsageError
+from assay.indexes import index_of
 from assay.run import Run
 from assay.system import (
-    VIEWS,
     Composite,
     DenseRows,
-    Index,
+    Lens,
     Links,
     PassageView,
     QueryView,
@@ -42,6 +48,7 @@ from assay.system import (
 )
 from assay.task import Task
 from assay.texts import Texts
+from assay.views import views_read
 
 Rows = npt.NDArray[np.int64]
 
@@ -56,7 +63,7 @@ def retrieve(
 
     Args:
         task: What is asked and what may be used.
-        system: One of the four kinds of `assay.system`, or a known one written as a call.
+        system: One of the five kinds of `assay.system`, or a known one written as a call.
         depth: Passages per query; the task's depth by default.
         seed: Seed of the order in which rows are handed out, 0 or more. A system keeps the contract when
             the run is the same for every seed.
@@ -71,13 +78,39 @@ def retrieve(
         ViewError: The system reads a view that the task does not allow or its collection does not hold.
         ContractError: The system returned rows out of range, repeated, or with scores not finite.
     """
+    return next(retrieve_each(task, [system], depth=depth, seed=seed, indexes=indexes))
+
+
+def retrieve_each(
+    task: Task,
+    systems: Iterable[System | str],
+    *,
+    depth: int | None = None,
+    seed: int = 0,
+    indexes: Path | None = None,
+) -> Iterator[Run]:
+    """The run of each system in turn, as `retrieve` makes it; parts that combinations share are searched once.
+
+    Shared are parts that are the same object, as in `dataclasses.replace(fusion, weights=…)`.
+    """
+    if not isinstance(task, Task):
+        raise UsageError(
+            f"a run answers a task, found {type(task).__name__}; take one from a collection, as in "
+            "assay.open('demo:chunks').task('passages')"
+        )
     depth = task.depth if depth is None else depth
     if depth < 1 or seed < 0:
         raise UsageError(f"depth must be at least 1 and seed at least 0, found {depth} and {seed}")
-    made: System = catalog.system(system) if isinstance(system, str) else system
-    reads = views_read(task, made)
     desk = _Desk(task, seed, indexes)
-    lists = desk.rows_of(made, depth)
+    for system in systems:
+        made: System = catalog.system(system) if isinstance(system, str) else system
+        reads = views_read(task, made)
+        yield _run(desk, made, desk.rows_of(made, depth), depth=depth, reads=reads)
+
+
+def _run(desk: _Desk, made: System, lists: RankedRows, *, depth: int, reads: tuple[str, ...]) -> Run:
+    """The lists as a run: queries in the order of the task, rows as passages."""
+    task = desk.task
     back = np.argsort(desk.query_order)
     count = np.diff(lists.offsets)[back]
     borders = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
@@ -94,7 +127,7 @@ def retrieve(
             "system": spec_of(made),
             "reads": list(reads),
             "depth": depth,
-            "seed": seed,
+            "seed": desk.seed,
             "version": assay.__version__,
         },
         counts=dict(lists.notes),
@@ -102,50 +135,26 @@ def retrieve(
     )
 
 
-def views_read(task: Task, system: System) -> tuple[str, ...]:
-    """The views that a system and its parts read on a task, sorted.
-
-    Raises:
-        UsageError: This is no system.
-        ViewError: The task does not allow a view, or its collection does not hold it.
-    """
-    reads: Any = getattr(system, "reads", None)
-    if not isinstance(reads, tuple | list) or not isinstance(system, System):
-        raise UsageError(f"{type(system).__name__} is no system: `name` is a text, `reads` a tuple of views")
-    held = _views_held(task)
-    for view in system.reads:
-        if view not in VIEWS:
-            raise ViewError(f"{system.name} reads {view!r}, which is no view; views are {', '.join(VIEWS)}")
-        if view not in task.views:
-            raise ViewError(
-                f"{system.name} reads the view {view!r}, which task {task.name} does not allow; "
-                f"allowed: {', '.join(task.views)}"
-            )
-        if view not in held:
-            raise ViewError(f"{system.name} reads the view {view!r}, which the passages of {task.name} do not have")
-    parts = system.parts if isinstance(system, Composite) else ()
-    return tuple(sorted({*system.reads, *(view for part in parts for view in views_read(task, part))}))
-
-
-def _views_held(task: Task) -> set[str]:
-    columns = task.passages
-    held = {f"text:{view}" for view in columns.texts}
-    if columns.spans is not None:
-        held |= {"parent", "span"} if columns.titles is None else {"parent", "span", "title"}
-    if columns.position is not None:
-        held.add("position")
-    if columns.link_offsets is not None and columns.link_query is not None:
-        held.add("link:question")
-    return held
-
-
 @dataclass(frozen=True)
 class _Desk:
-    """Where views are handed out: one task, shuffled once. What is handed out are copies, and read-only."""
+    """Where views are handed out: one task, shuffled once. What is handed out is read-only.
+
+    Behind a lens, `seen` is what it shows in place of the task's passages; where rows are `grouped`, they are no
+    passages, and nothing is ineligible yet.
+    """
 
     task: Task
     seed: int
     indexes: Path | None
+    seen: PassageView | None = None
+    grouped: bool = False
+    found: dict[tuple[int, int], tuple[System, RankedRows]] = field(default_factory=dict)
+    behind: dict[int, tuple[Lens, _Desk, npt.NDArray[np.int32] | None]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are to search."""
+        return len(self.task.passages) if self.seen is None else len(self.seen)
 
     def _shuffled(self, what: int, rows: Rows) -> Rows:
         """The rows in an order that depends on the ids too: the seed alone does not undo it."""
@@ -165,6 +174,8 @@ class _Desk:
     @cached_property
     def eligibility(self) -> Eligibility:
         """The task's rule over shuffled rows."""
+        if self.grouped:
+            return Eligibility.everything(self.size, len(self.task.rows))
         return self.task.eligibility.permuted(self.passage_order, self.query_order)
 
     def queries(self, rows: Rows | None = None) -> QueryView:
@@ -172,9 +183,11 @@ class _Desk:
         order = self.query_order if rows is None else self.query_order[rows]
         return QueryView(_sealed_texts(self.task.queries.texts[self.task.query_view].take(order)), self.task.mask)
 
-    def passages(self, system: System) -> PassageView:
-        """The views that the system declared, and no others."""
-        columns, order, reads = self.task.passages, self.passage_order, system.reads
+    def passages(self, reads: Collection[str]) -> PassageView:
+        """The views that a system declared, and no others."""
+        if self.seen is not None:
+            return self.seen.only(reads)
+        columns, order = self.task.passages, self.passage_order
         texts = {view: columns.texts[view[5:]].take(order) for view in reads if view.startswith("text:")}
         parent = position = span = None
         if columns.spans is not None:
@@ -208,7 +221,7 @@ class _Desk:
 
     def rows_of(self, system: System, depth: int) -> RankedRows:
         """Eligible rows of a system of any kind: the best `depth` and all that tie with the last."""
-        if len(self.task.passages) == 0 or len(self.task.rows) == 0:
+        if self.size == 0 or len(self.task.rows) == 0:
             return RankedRows.joined([(np.zeros(0, np.int32), np.zeros(0))] * len(self.task.rows))
         if isinstance(system, Representer):
             return self._represented(system, depth)
@@ -218,19 +231,21 @@ class _Desk:
             return self._combined(system, depth)
         if isinstance(system, Scorer):
             return self._scored(system, depth)
+        if isinstance(system, Lens):
+            return self._through(system, depth)
         raise UsageError(
             f"{system.name} is of no kind: a representer has the methods index and load, a searcher search, a scorer"
-            " score, a composite combine and parts"
+            " score, a composite combine and parts, a lens shown and system"
         )
 
     def _represented(self, system: Representer, depth: int) -> RankedRows:
         from assay.kernels.sparse import Postings, top_rows
 
-        index, asked = self._index(system), self.queries()
+        index, asked = index_of(system, self.passages(system.reads), self.indexes), self.queries()
         encoded = index.encode(asked)
         if isinstance(index.rows, DenseRows) or isinstance(encoded, DenseRows):
             raise UsageError(f"{system.name} returns dense rows, which this version cannot search")
-        rows = checked_sparse_rows(index.rows, name=system.name, rows=len(self.task.passages))
+        rows = checked_sparse_rows(index.rows, name=system.name, rows=self.size)
         queries = checked_sparse_rows(encoded, name=system.name, rows=len(asked), terms=rows.terms)
         order, prefix, excluded = search_order(self.eligibility)
         postings = Postings.of(rows.offsets, rows.term, rows.weight, terms=rows.terms, order=order)
@@ -249,19 +264,8 @@ class _Desk:
         )
         return RankedRows(offsets, row, score, whole_ties=True)
 
-    def _index(self, system: Representer) -> Index:
-        passages = self.passages(system)
-        if self.indexes is None:
-            return system.index(passages)
-        folder = self.indexes / f"{system.name}-{_fingerprint(system, passages)}"
-        if (folder / "complete").exists():
-            return system.load(folder)
-        index = system.index(passages)
-        _keep(index, folder)
-        return index
-
     def _searched(self, system: Searcher, depth: int) -> RankedRows:
-        passages = self.passages(system)
+        passages = self.passages(system.reads)
 
         def ask(rows: Rows, deep: int) -> RankedRows:
             found = system.search(passages, self.queries(rows), depth=deep)
@@ -270,18 +274,46 @@ class _Desk:
         return self._answered(ask, depth)
 
     def _combined(self, system: Composite, depth: int) -> RankedRows:
-        passages = self.passages(system)
+        passages, told = self.passages(system.reads), _Told()
 
         def ask(rows: Rows, deep: int) -> RankedRows:
             # Parts are first as deep as the run: a fusion at depth 100 is one of lists of depth 100.
-            lists = [self.rows_of(part, max(depth, deep - 1)) for part in system.parts]
+            least = max(depth, deep - 1)
+            depths = part_depths(system, least, passages=self.size)
+            lists = [self._part(part, deep) for part, deep in zip(system.parts, depths, strict=True)]
             given = [RankedRows.joined([part[i] for i in rows.tolist()], whole_ties=part.whole_ties) for part in lists]
             found = system.combine(given, passages, self.queries(rows), depth=deep)
             found = checked_ranked_rows(found, name=system.name, queries=len(rows), passages=len(passages))
-            notes = Counter(found.notes)
-            for part in lists:
-                notes.update(part.notes)
-            return replace(found, notes=notes)
+            return replace(found, notes=Counter(found.notes) + told(deep, lists))
+
+        return self._answered(ask, depth)
+
+    def _part(self, system: System, depth: int) -> RankedRows:
+        """Rows of a part, searched once: it may be asked for again, by blocks of queries or with other weights."""
+        if (id(system), depth) not in self.found:
+            self.found[id(system), depth] = system, self.rows_of(system, depth)
+        return self.found[id(system), depth][1]
+
+    def _through(self, lens: Lens, depth: int) -> RankedRows:
+        """Rows of the system behind a lens; where it sees no passages, each passage has the score of its row there."""
+        if id(lens) not in self.behind:
+            reads = views_read(self.task, lens.system)
+            given = lens.shown(self.passages({*reads, *lens.reads}))
+            seen, rows = checked_shown(given, name=lens.name, passages=self.size, reads=reads)
+            desk = replace(self, seen=_sealed_view(seen), grouped=self.grouped or rows is not None, found={}, behind={})
+            self.behind[id(lens)] = lens, desk, rows
+        _, below, owner = self.behind[id(lens)]
+        if owner is None:
+            return below.rows_of(lens.system, depth)
+        members = np.argsort(owner, kind="stable").astype(np.int32)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=below.size))])
+        told = _Told()
+
+        def ask(rows: Rows, deep: int) -> RankedRows:
+            found = below._part(lens.system, deep)
+            lists = [_spread(*found[query], starts=starts, members=members) for query in rows.tolist()]
+            ended = (np.diff(found.offsets)[rows] < deep) | (deep >= below.size)
+            return RankedRows.joined(lists, whole_ties=found.whole_ties, exhausted=ended, notes=told(deep, [found]))
 
         return self._answered(ask, depth)
 
@@ -290,7 +322,7 @@ class _Desk:
 
         One row more than the depth is asked for: it shows whether the last rows tie across the cut.
         """
-        n, lists = len(self.task.passages), dict[int, tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]()
+        n, lists = self.size, dict[int, tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]()
         notes, whole = Counter({"cut_ties": 0}), True
         wanted, deep = np.arange(len(self.task.rows)), min(depth + 1, n)
         while len(wanted):
@@ -319,7 +351,7 @@ class _Desk:
 
     def _scored(self, system: Scorer, depth: int) -> RankedRows:
         """Every pair is scored, query by query: which ones are eligible would tell the scorer about dates."""
-        passages, queries, n = self.passages(system), self.queries(), len(self.task.passages)
+        passages, queries, n = self.passages(system.reads), self.queries(), self.size
         lists = []
         for query in range(len(queries)):
             pair = {"query": np.full(n, query, np.int32), "passage": np.arange(n, dtype=np.int32)}
@@ -334,6 +366,29 @@ class _Desk:
             return found
         owner = np.repeat(query_rows, np.diff(found.offsets))
         return found.only(self.eligibility.allows(owner, found.row))
+
+
+class _Told:
+    """What parts noted, once for every depth that they were run at, however many blocks of queries there are."""
+
+    def __init__(self) -> None:
+        self._depths: set[int] = set()
+
+    def __call__(self, deep: int, lists: Iterable[RankedRows]) -> Counter[str]:
+        notes: Counter[str] = Counter()
+        for part in () if deep in self._depths else lists:
+            notes.update(part.notes)
+        self._depths.add(deep)
+        return notes
+
+
+def _spread(
+    row: npt.NDArray[np.int32], score: npt.NDArray[np.float64], *, starts: Rows, members: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """Rows `members[starts[r]:starts[r + 1]]` for each `r`, with the score of `r`."""
+    count = starts[row + 1] - starts[row]
+    at = np.arange(count.sum()) + np.repeat(starts[row] - (np.cumsum(count) - count), count)
+    return members[at], np.repeat(score, count)
 
 
 def search_order(
@@ -365,35 +420,10 @@ def _sealed_texts(texts: Texts) -> Texts:
     return Texts(_sealed(texts.buffer), _sealed(texts.offsets))
 
 
-def _fingerprint(system: System, passages: PassageView) -> str:
-    """Hexadecimal digits that differ where an index could: the recipe, all that the system sees, the version."""
-    texts = {view: rows.digest for view, rows in sorted(passages.texts.items())}
-    recipe = {"spec": spec_of(system), "size": len(passages), "texts": texts, "mask": passages.mask}
-    sha = sha256(json.dumps({**recipe, "version": assay.__version__}, sort_keys=True).encode())
-    parts = {name: getattr(passages, name) for name in ("parent", "position", "span")}
-    if passages.links is not None:
-        sha.update(passages.links.texts.digest.encode())
-        parts |= {"links": passages.links.offsets, "linked": passages.links.target}
-    for name, array in parts.items():
+def _sealed_view(view: PassageView) -> PassageView:
+    for array in (view.parent, view.position, view.span):
         if array is not None:
-            sha.update(f"{name} {array.dtype} ".encode())
-            sha.update(np.ascontiguousarray(array).tobytes())
-    return sha.hexdigest()[:24]
-
-
-def _keep(index: Index, folder: Path) -> None:
-    """Writes an index beside its final place and renames it; what another process kept stays."""
-    import shutil
-    import tempfile
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        index.save(draft)
-        (draft / "complete").touch()
-        draft.rename(folder)
-    except OSError:
-        if not (folder / "complete").exists():
-            raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+            _sealed(array)
+    for texts in view.texts.values():
+        _sealed_texts(texts)
+    return view

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.errors import DuplicateIdError
+from assay.errors import DuplicateIdError, FormatError
 from assay.ids import Ids
 from assay.texts import Texts
 
@@ -35,17 +35,44 @@ class Qrels:
     grade: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, judgements: Iterable[tuple[str, str, int]]) -> Qrels:
-        """Qrels from `(query id, passage id, grade)` triples, in any order."""
+    def of(cls, judgements: Iterable[tuple[str, str, float]] | Mapping[str, Mapping[str, float]]) -> Qrels:
+        """Qrels from `(query id, passage id, grade)` triples, in any order, or `{query: {passage: grade}}`.
+
+        A query that maps to an empty dictionary is judged, with nothing relevant.
+
+        Raises:
+            FormatError: A row is no triple, an id no string, or a grade no whole number.
+            DuplicateIdError: A pair is judged twice.
+        """
         queries: dict[str, int] = {}
         passages: dict[str, int] = {}
-        rows = [
-            (queries.setdefault(q, len(queries)), passages.setdefault(p, len(passages)), grade)
-            for q, p, grade in judgements
-        ]
-        table = np.asarray(rows, np.int64).reshape(-1, 3)
+        grades = []
+        if isinstance(judgements, Mapping):
+            bare = next((q for q, judged in judgements.items() if not isinstance(judged, Mapping)), None)
+            if bare is not None:
+                raise FormatError(f"query {bare!r} maps to {type(judgements[bare]).__name__}; a mapping is due")
+            queries = {q: row for row, q in enumerate(judgements)}
+            judgements = [(q, p, grade) for q, judged in judgements.items() for p, grade in judged.items()]
+        rows = []
+        for judgement in judgements:
+            try:
+                q, p, grade = judgement
+                whole = int(grade)
+            except (TypeError, ValueError, OverflowError):
+                raise FormatError(f"judgement {judgement!r} is not (query id, passage id, whole grade)") from None
+            if whole != grade or abs(whole) >= 1 << 31:
+                raise FormatError(
+                    f"grade of ({q}, {p}) is {grade!r}, not a whole number below 2**31; map the values to whole grades"
+                )
+            rows.append((queries.setdefault(q, len(queries)), passages.setdefault(p, len(passages))))
+            grades.append(whole)
+        table = np.asarray(rows, np.int64).reshape(-1, 2)
         return cls.from_columns(
-            Ids(Texts.of(queries)), Ids(Texts.of(passages)), query=table[:, 0], passage=table[:, 1], grade=table[:, 2]
+            Ids(Texts.of(queries)),
+            Ids(Texts.of(passages)),
+            query=table[:, 0],
+            passage=table[:, 1],
+            grade=np.asarray(grades, np.int64),
         )
 
     @classmethod
@@ -66,9 +93,7 @@ class Qrels:
         order = np.argsort(query, kind="stable")
         offsets = np.zeros(len(queries) + 1, np.int64)
         np.cumsum(np.bincount(query, minlength=len(queries)), out=offsets[1:])
-        made = cls(
-            queries, passages, offsets, passage[order].astype(np.int32), grade[order].astype(np.int32)
-        )
+        made = cls(queries, passages, offsets, passage[order].astype(np.int32), grade[order].astype(np.int32))
         key = np.sort(query.astype(np.int64) * max(1, len(passages)) + passage)
         again = np.flatnonzero(key[1:] == key[:-1])
         if len(again):

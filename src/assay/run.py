@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.errors import DuplicateIdError, ScoreError
+from assay.errors import DuplicateIdError, FormatError, ScoreError
 from assay.ids import Ids
 from assay.kernels import ranking
 from assay.texts import Texts
@@ -81,7 +81,8 @@ class Run:
         again = None if distinct else ranking.repeated_passage(offsets, passage, passages=len(passages))
         if again is not None:
             raise DuplicateIdError(
-                f"passage {passages[again[1]]!r} stands twice for query {queries[again[0]]!r}; a list holds a passage once"
+                f"passage {passages[again[1]]!r} stands twice for query {queries[again[0]]!r};"
+                " a list holds a passage once"
             )
         score = score.astype(np.float64, copy=False)
         passage, score = ranking.ranked(offsets, passage.astype(np.int32, copy=False), score, passages.rank)
@@ -92,15 +93,29 @@ class Run:
         """A run from `(query id, passage id, score)` triples or `{query: {passage: score}}`.
 
         A query that maps to an empty dictionary is answered with an empty list.
+
+        Raises:
+            FormatError: A row is no triple, or an id no string.
+            ScoreError: A score is no finite number.
+            DuplicateIdError: A passage stands twice for a query.
         """
         queries: dict[str, int] = {}
         passages: dict[str, int] = {}
         if isinstance(results, Mapping):
+            bare = next((q for q, found in results.items() if not isinstance(found, Mapping)), None)
+            if bare is not None:
+                found = type(results[bare]).__name__
+                raise FormatError(f"query {bare!r} maps to {found}; a mapping of passages to scores is due")
             queries = {q: i for i, q in enumerate(results)}
             results = [(q, p, s) for q, found in results.items() for p, s in found.items()]
-        rows = [
-            (queries.setdefault(q, len(queries)), passages.setdefault(p, len(passages)), s) for q, p, s in results
-        ]
+        rows = []
+        for result in results:
+            try:
+                q, p, s = result
+                score = float(s)
+            except (TypeError, ValueError):
+                raise FormatError(f"result {result!r} is not (query id, passage id, score as a number)") from None
+            rows.append((queries.setdefault(q, len(queries)), passages.setdefault(p, len(passages)), score))
         query = np.asarray([r[0] for r in rows], np.int64)
         order = np.argsort(query, kind="stable")
         offsets = np.zeros(len(queries) + 1, np.int64)

@@ -1,14 +1,15 @@
-"""Systems: what a retrieval system is handed, what it may return, and the four kinds.
+"""Systems: what a retrieval system is handed, what it may return, and the five kinds.
 
 A system sees views and nothing else: no ids, no dates, no judgements, and rows in a seeded
 shuffled order. What it returns speaks of rows; the harness turns rows into passages.
 
-The four kinds are told apart by the method they have:
+The five kinds are told apart by the method they have:
 
 * `Representer.index`: texts to sparse weights or dense rows; the house searches.
 * `Searcher.search`: a black box that returns ranked rows.
 * `Scorer.score`: scores of given query-passage pairs.
 * `Composite.combine`: the ranked rows of other systems, combined.
+* `Lens.shown`: the passages as another system is to see them.
 
 A system is a frozen dataclass; its fields are its parameters. `name` is what the command
 line calls it, `reads` lists the views that it wants.
@@ -19,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -27,6 +28,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from assay.errors import UsageError
 from assay.texts import Texts
 
 Rows = npt.NDArray[np.int32]
@@ -73,6 +75,45 @@ class PassageView:
 
     def __len__(self) -> int:
         return self.size
+
+    def only(self, reads: Iterable[str]) -> PassageView:
+        """The same rows with the views of `reads` and no others; what is not held stays absent.
+
+        Example:
+            >>> view = PassageView(1, {"text:plain": Texts.of(["fee"])}, parent=np.zeros(1, np.int32))
+            >>> view.only(["parent"]).texts, view.only(["text:plain"]).parent
+            ({}, None)
+        """
+        wanted = set(reads)
+        return PassageView(
+            self.size,
+            {view: rows for view, rows in self.texts.items() if view in wanted},
+            self.parent if "parent" in wanted else None,
+            self.position if "position" in wanted else None,
+            self.span if "span" in wanted else None,
+            self.links if "link:question" in wanted else None,
+            self.mask,
+        )
+
+    def by_document(self) -> Rows:
+        """The rows, document by document, in the order of their places there; needs `parent` and `position`.
+
+        Rows that share a place come in the order of their texts, so that the order of rows does not show.
+
+        Example:
+            >>> parent, place = np.array([1, 0, 1], np.int32), np.array([1, 0, 0], np.int32)
+            >>> PassageView(3, {}, parent, place).by_document()
+            array([1, 2, 0], dtype=int32)
+        """
+        if self.parent is None or self.position is None:
+            return np.arange(self.size, dtype=np.int32)
+        keys: list[npt.NDArray[Any]] = [self.position, self.parent]
+        order = np.lexsort(keys)
+        if ((np.diff(self.parent[order]) == 0) & (np.diff(self.position[order]) == 0)).any():
+            listed = [texts for _, texts in sorted(self.texts.items())]
+            ranks = [np.argsort(texts.byte_order())[texts.first_rows_in(texts)] for texts in listed]
+            order = np.lexsort([*ranks, *keys])
+        return order.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +271,11 @@ class Scorer(System, Protocol):
 
 @runtime_checkable
 class Composite(System, Protocol):
-    """Combines systems given as values."""
+    """Combines systems given as values.
+
+    Parts are run as deep as the composite; one that also has a method `part_depths(depth, passages)`
+    says, part by part, how deep instead: `passages`, how many there are, stands for the whole list.
+    """
 
     @property
     def parts(self) -> tuple[System, ...]:
@@ -242,6 +287,50 @@ class Composite(System, Protocol):
     ) -> RankedRows:
         """One list per query from the parts' lists, in the order of `parts`."""
         ...
+
+
+@runtime_checkable
+class Lens(System, Protocol):
+    """Shows another system other passages: longer texts, other texts, or whole documents.
+
+    `reads` are the views of its own; the house adds those of `system`, and searches with `system`
+    over what is shown, so that ties, depth and eligibility are those of any system of its kind.
+    """
+
+    @property
+    def system(self) -> System:
+        """The system that sees what is shown."""
+        ...
+
+    def shown(self, passages: PassageView) -> tuple[PassageView, Rows | None]:
+        """What `system` sees, and None, or the row there whose score each passage takes.
+
+        With None the rows are the passages, in the same order. Else they are something else, such as
+        documents; every row must then be named by a passage.
+        """
+        ...
+
+
+def refuse_no_system(name: str, *values: Any) -> None:
+    """Raises UsageError where a value that `name` was given as a system is none.
+
+    Example:
+        >>> refuse_no_system("titled")
+    """
+    for value in values:
+        if not isinstance(value, System):
+            raise UsageError(f"{name}: {value!r} is no system; give one as a call, as in {name}(bm25)")
+
+
+def refuse_no_count(name: str, least: int, **values: Any) -> None:
+    """Raises UsageError where a parameter of the system `name` is no whole number of at least `least`.
+
+    Example:
+        >>> refuse_no_count("neighbours", 0, before=1, after=0)
+    """
+    for field_name, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UsageError(f"{name}: {field_name} must be a whole number of at least {least}; found {value!r}")
 
 
 def spec_of(system: Any) -> dict[str, Any]:
@@ -291,6 +380,38 @@ def call_of(spec: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) 
         if defaults is None or key not in defaults or defaults[key] != spec[key]
     ]
     return f"{spec['name']}({', '.join(shown)})" if shown else str(spec["name"])
+
+
+def short_call(system: Any) -> str:
+    """A system as the shortest call that makes it: without what equals the default, at every depth.
+
+    Where the first field is a tuple of systems, they are written one by one.
+
+    Example:
+        >>> @dataclasses.dataclass(frozen=True)
+        ... class Twice:
+        ...     system: Any
+        ...     name: ClassVar[str] = "twice"
+        ...     reads: ClassVar[tuple[str, ...]] = ()
+        ...     times: int = 2
+        >>> short_call(Twice(Twice("bm25", times=3)))
+        "twice(twice('bm25', times=3))"
+    """
+    if isinstance(system, list | tuple):
+        return f"[{', '.join(map(short_call, system))}]"
+    made: Any = system
+    if not dataclasses.is_dataclass(made) or not isinstance(system, System):
+        return str(system.name) if isinstance(system, System) else _written(_plain(system))
+    shown: list[str] = []
+    for place, part in enumerate(dataclasses.fields(made)):
+        value = getattr(made, part.name)
+        if not part.init or (part.default is not dataclasses.MISSING and value == part.default):
+            continue
+        if place == 0 and isinstance(value, tuple) and value and all(isinstance(v, System) for v in value):
+            shown += map(short_call, value)
+        else:
+            shown.append(short_call(value) if place == 0 else f"{part.name}={short_call(value)}")
+    return f"{system.name}({', '.join(shown)})" if shown else str(system.name)
 
 
 def _written(value: Any) -> str:

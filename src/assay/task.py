@@ -10,10 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.eligibility import Eligibility
+from assay.errors import EligibilityError
 from assay.fragment import Fragments
 from assay.passage import Passages
 from assay.qrels import Qrels
 from assay.query import Queries
+
+
+WITHOUT_AS_OF = "-without-as-of"
+"""End of the name of a task whose as-of rule is switched off."""
+
+MASK_KEPT = "-mask-kept"
+"""End of the name of a task whose mask tokens are read as words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +70,11 @@ class Task:
 
     def without_as_of(self) -> Task:
         """The same task without its as-of rule, under a name that says so: it shows what the rule does."""
-        return replace(self, name=f"{self.name}-without-as-of", asked=None, rule="all: the as-of rule is switched off")
+        return replace(self, name=self.name + WITHOUT_AS_OF, asked=None, rule="all: the as-of rule is switched off")
+
+    def mask_kept(self) -> Task:
+        """The same task with mask tokens read as words, under a name that says so."""
+        return replace(self, name=self.name + MASK_KEPT, mask=())
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int32]:
@@ -87,6 +99,19 @@ class Task:
         own = int(self.ties.max(initial=0)) + 1 + np.arange(len(codes))
         return np.where(codes >= 0, self.ties[codes], own)
 
+    def _asked(self) -> npt.NDArray[np.datetime64]:
+        """The as-of day of every query of `queries`."""
+        asked = np.zeros(0, "datetime64[D]") if self.asked is None else self.asked[self.rows]
+        undated = np.flatnonzero(np.isnat(asked))
+        if len(undated):
+            first, rule = self.queries.ids[int(undated[0])], f" ({self.rule})" if self.rule else ""
+            raise EligibilityError(
+                f"{self.name}, split {self.split}: {len(undated)} of {len(asked)} judged queries have no date, which an"
+                f" as-of rule needs{rule}, first: {first!r}; date them, take them out of the judgements, or switch the"
+                " rule off (--without-as-of)"
+            )
+        return asked
+
     @cached_property
     def eligibility(self) -> Eligibility:
         """Which passages each query of `queries` may be answered with; made once, decided here alone.
@@ -100,7 +125,7 @@ class Task:
             published = self.passages.dates
             if published is None:
                 published = np.full(n_passages, "NaT", "datetime64[D]")
-            rule = Eligibility.as_of(published, self.asked[self.rows])
+            rule = Eligibility.as_of(published, self._asked())
         if self.passages.candidate is not None:
             rule = rule.only(self.passages.candidate)
         if self.excluded:

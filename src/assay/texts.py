@@ -266,9 +266,20 @@ class Texts:
             return np.asarray([first.get(text, -1) for text in self.to_list()], np.int64).reshape(-1)
         import pyarrow.compute as pc
 
-        found = pc.index_in(self.to_arrow(), value_set=other.to_arrow())
-        rows: npt.NDArray[np.int64] = found.fill_null(-1).to_numpy().astype(np.int64)
-        return rows
+        def places(of: Texts, among: Texts) -> npt.NDArray[np.int64]:
+            found = pc.index_in(of.to_arrow(), value_set=among.to_arrow())
+            rows: npt.NDArray[np.int64] = found.fill_null(-1).to_numpy().astype(np.int64)
+            return rows
+
+        if len(self) * 4 > len(other):
+            return places(self, other)
+        # A table of the few is made and asked for the many: making one of the many costs several times as much.
+        place = places(other, self)
+        rows = np.flatnonzero(place >= 0)[::-1]
+        first_rows = np.full(len(self), -1, np.int64)
+        # Backwards, so that of several equal rows the first one is written last.
+        first_rows[place[rows]] = rows
+        return first_rows[places(self, self)]
 
     @cached_property
     def digest(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from assay.audit import Audit, Finding
 from assay.catalog import known
 from assay.collection import Collection
-from assay.errors import UnknownNameError
+from assay.errors import UnknownNameError, UsageError
 
 __all__ = ["HEADINGS", "page", "verify"]
 
@@ -29,7 +29,10 @@ def verify(collection: Collection, *, only: Iterable[str] = ()) -> list[Finding]
 
     Raises:
         UnknownNameError: There is no audit of that name.
+        UsageError: This is no collection.
     """
+    if not isinstance(collection, Collection):
+        raise UsageError(f"verify needs a collection, found {type(collection).__name__}; open a path with assay.open")
     audits = known("audit")
     wanted = list(only) or list(audits)
     for name in wanted:

@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.audit import Finding, Judgements, judgements, labelled_tasks
 from assay.collection import Collection
+from assay.evaluation.reach import judged_rows
 from assay.task import Task
 
 
@@ -59,7 +60,7 @@ class GoldEligible:
 
     def _eligible(self, label: str, task: Task) -> tuple[Finding, int]:
         gold = judgements(task).relevant.present
-        row = np.cumsum(task.pool.ids.codes(task.qrels.queries) >= 0) - 1
+        row = judged_rows(task)
         refused = np.flatnonzero(~task.eligibility.allows(row[gold.query], gold.passage))
         one = len(refused) == 1
         finding = Finding.of(

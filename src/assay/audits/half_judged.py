@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from assay.audit import Finding, judgements, labelled_tasks
 from assay.collection import Collection
+from assay.evaluation.reach import judged_rows
 from assay.task import Task
 
 Rows = npt.NDArray[np.int64]
@@ -88,7 +89,7 @@ def _half(task: Task, query: Rows, passage: Rows, group: Rows) -> tuple[Rows, Ro
     member = order[np.arange(len(pair)) + first[pair]]
     missing = ~np.isin(asked[pair] * width + member, relevant)
     if task.asked is None or not np.isnat(task.asked[task.rows]).any():
-        row = np.cumsum(task.pool.ids.codes(task.qrels.queries) >= 0) - 1
+        row = judged_rows(task)
         missing &= task.eligibility.allows(row[asked[pair]], member)
     pair, member = pair[missing], member[missing]
     half, start = np.unique(pair, return_index=True)

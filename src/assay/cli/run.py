@@ -28,6 +28,9 @@ def command(
     without_as_of: Annotated[
         bool, typer.Option(help="Switch the task's as-of rule off, to show what it does.")
     ] = False,
+    keep_mask: Annotated[
+        bool, typer.Option("--keep-mask", help="Let tokenisers read the mask token as a word, to show what it does.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for spec, run and per-query scores.")] = None,
     indexes: Annotated[Path | None, typer.Option(help="Folder in which indexes are kept and found again.")] = None,
     interval: Method = "bca",
@@ -49,6 +52,7 @@ def command(
     judging = judging_of(measure, interval, resamples, seed)
     collection, task = task_of(target, split)
     task = task.without_as_of() if without_as_of else task
+    task = task.mask_kept() if keep_mask else task
     # Floors first: one that the task cannot have ends the command before any system has run.
     lowest = [make(task) for make in wanted]
     results = []

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from assay.reports.tables import Table
     from assay.training import FitReport
 
-app = typer.Typer(name="train", help="Learns from judgements of train and dev, never of test.", no_args_is_help=True)
+app = typer.Typer(
+    help="Learn from judgements of train and dev, never of test.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()
 def commands() -> None:
-    """Learns from judgements of train and dev, never of test."""
+    """Learn from judgements of train and dev, never of test."""
 
 
 @app.command("fusion")

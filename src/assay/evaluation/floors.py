@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -69,7 +70,8 @@ def random_run(task: Task, *, seed: int, depth: int | None = None) -> Run:
             places = random.choice(seen, min(seen, depth + more), replace=False)
             yield order[places], np.arange(len(places), 0.0, -1.0)
 
-    return _run(task, drawn(), name=f"random(seed={seed})", depth=depth)
+    made = _run(task, drawn(), name=f"random(seed={seed})", depth=depth)
+    return replace(made, spec={**made.spec, "drawn": seed})
 
 
 def random_expectation(task: Task, measure: Measure, *, depth: int | None = None) -> Values:
@@ -96,6 +98,13 @@ def random_expectation(task: Task, measure: Measure, *, depth: int | None = None
     ideal = qrels.grade[np.lexsort((-qrels.grade.astype(np.int64), qrels.query))]
     judged = Judged(hits.take(inside), lengths, qrels.offsets, ideal, hits.take(~inside))
     return tie_values(measure, judged).expected
+
+
+def drawn_expectations(run: Run, task: Task, measures: Sequence[Measure]) -> dict[str, float]:
+    """The exact mean over all seeds of each measure, by its printed name; empty unless the run is of `random_run`."""
+    if "drawn" not in run.spec:
+        return {}
+    return {str(m): float(random_expectation(task, m, depth=run.depth).mean()) for m in measures}
 
 
 def oracle_run(task: Task, *, depth: int | None = None) -> Run:

@@ -147,7 +147,7 @@ def _class_reach(task: Task, classes: Rows, *, query: Rows, class_: Rows) -> Rea
     known = (rows[query] >= 0) & (class_ < members.top)
     may = np.zeros(len(query), np.bool_)
     may[known] = members.eligible(rows[query[known]].astype(np.int64), class_[known]) > 0
-    return Reach(eligible, may, len(np.unique(classes)))
+    return Reach(eligible, may)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,6 @@ class Reach:
     Attributes:
         eligible: Eligible passages, int64 per judged query.
         judgement_eligible: Whether the judged passage exists and may be returned, bool per row of the qrels.
-        collection_size: Passages in the collection, None where unknown.
 
     Example:
         >>> reach = Reach(np.array([3, 0]), np.array([True, False]))
@@ -34,7 +33,6 @@ class Reach:
 
     eligible: Rows
     judgement_eligible: Mask
-    collection_size: int | None = None
 
     def fits(self, qrels: Qrels) -> None:
         """Raises UsageError unless this was made for qrels of that shape."""
@@ -66,7 +64,6 @@ def reach_of(task: Task) -> Reach:
     return Reach(
         eligible,
         allowed(task, rows[qrels.query], task.passages.ids.codes(qrels.passages)[qrels.passage]),
-        len(task.passages),
     )
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from assay.experiment import Result
-from assay.formats.trec import noticed
 
 
 def notices(result: Result) -> list[str]:
-    """What was noticed in a run's file, what no system could reach, what nobody judged, what has no bound.
+    """What no system could reach, what nobody judged, what has no bound, what chance would give.
 
     Example:
         >>> import assay
@@ -16,7 +15,7 @@ def notices(result: Result) -> list[str]:
         >>> notices(judged_files(run, qrels, name="qrels", judging=Judging(("RR@1",))))
         ['unjudged passages within the cutoff: RR@1 1', 'no passage of the lists is judged: are the ids of one form?']
     """
-    lines = [str(note) for note in noticed(result.run.counts)]
+    lines = []
     for key, words in (
         ("expected_over_seeds", "expected over all seeds"),
         ("reachable", "the most that any system can reach"),

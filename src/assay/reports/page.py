@@ -18,7 +18,7 @@ from assay.experiment import Compared, Result
 from assay.formats.files import replacing
 from assay.reports.tables import Table, comparisons_table, number, results_table
 from assay.sources import open_collection
-from assay.task import Task
+from assay.task import MASK_KEPT, WITHOUT_AS_OF, Task
 
 SHOWN_RANKS = 10
 SHOWN_CHARACTERS = 700
@@ -51,7 +51,11 @@ def write(
         tests = [c for c in compared if (c.collection, c.task, c.split) == group["key"]]
         group["tests"] = comparisons_table(tests)
     environment = Environment(
-        loader=PackageLoader("assay.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("assay.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     text = environment.get_template("report.html.j2").render(groups=groups, version=assay.__version__)
     data = text.encode("utf-8")
@@ -83,26 +87,24 @@ class _Library:
     def __post_init__(self) -> None:
         self.missing: list[str] = []
 
-    def _open(self, place: str) -> Collection:
-        if place not in self.opened:
-            self.opened[place] = open_collection(place)
-        return self.opened[place]
-
     def task(self, result: Result) -> Task | None:
         """The task of a result, or None where its collection is not to be had as it was."""
         place = self.moved or result.place
         if not place:
             return None
         try:
-            found = self._open(place)
-            if found.digest != result.digest and self.moved and result.place:
-                found = self._open(result.place)
+            if place not in self.opened:
+                self.opened[place] = open_collection(place)
+            found = self.opened[place]
             if found.digest != result.digest:
-                self.missing.append(f"{place} has changed since: its digest is {found.digest[:12]}, not {result.digest[:12]}")
+                self.missing.append(
+                    f"{place} has changed since: its digest is {found.digest[:12]}, not {result.digest[:12]}"
+                )
                 return None
-            name = result.task.removesuffix("-without-as-of")
+            name = result.task.removesuffix(MASK_KEPT).removesuffix(WITHOUT_AS_OF)
             task = found.task(name, split=result.split)
-            return task if name == result.task else task.without_as_of()
+            task = task.without_as_of() if WITHOUT_AS_OF in result.task else task
+            return task.mask_kept() if result.task.endswith(MASK_KEPT) else task
         except AssayError as err:
             self.missing.append(str(err))
             return None
@@ -261,7 +263,9 @@ def _query_lists(task: Task, group: list[Result], limit: int) -> dict[str, Any]:
 def _one_query(task: Task, group: list[Result], asked: int, judged: int) -> dict[str, Any]:
     id_ = task.qrels.queries[judged]
     a, b = task.qrels.offsets[judged], task.qrels.offsets[judged + 1]
-    grades = {task.qrels.passages[int(p)]: int(g) for p, g in zip(task.qrels.passage[a:b], task.qrels.grade[a:b], strict=True)}
+    grades = {
+        task.qrels.passages[int(p)]: int(g) for p, g in zip(task.qrels.passage[a:b], task.qrels.grade[a:b], strict=True)
+    }
     found: set[str] = set()
     lists = []
     for result in group:
@@ -298,7 +302,10 @@ def _gold_marks(task: Task, query_id: str) -> dict[str, list[list[int]]]:
         start, end = int(fragments.spans.start[row]), int(fragments.spans.end[row])
         hit = np.flatnonzero((spans.document == document) & (spans.start < end) & (spans.end > start))
         for p in hit.tolist():
-            cut = [max(start, int(spans.start[p])) - int(spans.start[p]), min(end, int(spans.end[p])) - int(spans.start[p])]
+            cut = [
+                max(start, int(spans.start[p])) - int(spans.start[p]),
+                min(end, int(spans.end[p])) - int(spans.start[p]),
+            ]
             marks.setdefault(task.passages.ids[p], []).append(cut)
     return {p: sorted(cuts) for p, cuts in marks.items()}
 
@@ -306,7 +313,8 @@ def _gold_marks(task: Task, query_id: str) -> dict[str, list[list[int]]]:
 def _passage_texts(task: Task, lists: Mapping[str, Any]) -> dict[str, list[str]]:
     """Title, date and text of every passage shown."""
     wanted = dict.fromkeys(
-        [r[0] for q in lists.values() for rows in q["lists"] for r in rows] + [r[0] for q in lists.values() for r in q["missed"]]
+        [r[0] for q in lists.values() for rows in q["lists"] for r in rows]
+        + [r[0] for q in lists.values() for r in q["missed"]]
     )
     codes = task.passages.ids.codes(list(wanted))
     shown = {}
@@ -316,5 +324,3 @@ def _passage_texts(task: Task, lists: Mapping[str, Any]) -> dict[str, list[str]]
             text = passage.text if len(passage.text) <= SHOWN_CHARACTERS else passage.text[:SHOWN_CHARACTERS] + " …"
             shown[id_] = [passage.title, passage.date, text]
     return shown
-
-

@@ -22,6 +22,7 @@ def result_record(result: Result) -> dict[str, Any]:
         "split": result.split,
         "measures": {s.measure: _measure_record(s) for s in result.scores},
         "counts": {} if first is None else {k: v for k, v in asdict(first).items() if k not in PER_MEASURE},
+        "noticed": dict(result.run.counts),
         "spec": result.spec,
     }
 
@@ -38,12 +39,12 @@ def _measure_record(scores: Scores) -> dict[str, Any]:
         "high": interval.high,
         "n": interval.n,
         "ties": counts.ties,
-        "best": float(scores.best.mean()) if len(scores) else 0.0,
-        "worst": float(scores.worst.mean()) if len(scores) else 0.0,
-        "expected": float(scores.expected.mean()) if len(scores) else 0.0,
+        "best": scores.extras["mean_best"],
+        "worst": scores.extras["mean_worst"],
+        "expected": scores.extras["mean_expected"],
         "unjudged": counts.unjudged,
         "open": counts.open,
-        "upper": None if scores.upper is None else float(scores.upper.mean()) if len(scores) else 0.0,
+        "upper": scores.extras.get("mean_upper"),
         "interval": {
             "method": interval.method,
             "level": interval.level,
@@ -104,7 +105,7 @@ def slices_record(result: Result, task: Task, column: str, *, judging: Judging) 
     """Means with intervals for every value of a query column, by measure and value."""
     return {
         s.measure: {
-            value: _finite({"mean": i.mean, "low": i.low, "high": i.high, "n": i.n, "note": i.note})
+            value: _finite({"mean": i.mean, "low": i.low, "high": i.high, "n": i.n, "units": i.units, "note": i.note})
             for value, i in evaluation.slices(
                 s,
                 task.pool,

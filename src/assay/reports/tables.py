@@ -8,6 +8,7 @@ from typing import Any
 
 from assay.audit import Finding
 from assay.experiment import Compared, Result
+from assay.reports.notices import notices
 from assay.scores import Scores
 
 
@@ -105,6 +106,8 @@ def _notes(result: Result) -> list[str]:
         ):
             if count:
                 lines.append(f"{result.system}: {count} {words}")
+    lines += [f"{result.system}: {n} {w}" for key, w in FILE_NOTES.items() if (n := result.run.counts.get(key, 0))]
+    lines += [f"{result.system}: {line}" for line in notices(result)]
     lines += _reading_notes(result)
     for s in result.scores:
         if s.counts.ties:
@@ -118,6 +121,16 @@ def _notes(result: Result) -> list[str]:
                 f"the mean {number(s.upper.mean())}"
             )
     return lines
+
+
+FILE_NOTES = {
+    "repeated_dropped": "lines that repeat a passage for a query left out, the first of each kept",
+    "extra_fields": "lines with more than six fields: the rest was read as part of the tag",
+    "scattered_queries": "queries whose lines do not stand together, joined",
+    "float32_ties": "neighbours have scores that only float64 tells apart: tools with float32 order them by id",
+    "byte_order_mark": "byte-order mark at the start of the file, left out",
+}
+"""What reading a run file noticed, by the names in `Run.counts`, in words."""
 
 
 def _reading_notes(result: Result) -> list[str]:
@@ -163,9 +176,10 @@ def comparisons_table(compared: Sequence[Compared]) -> list[Table]:
             f"{family.family.correction.capitalize()}; detectable: smallest difference found with 80 % power, "
             "uncorrected"
         )
+        few = [note] if not first.interval.note else [note, first.interval.note]
         title = f"Compared on {family.task}" + (f", split {family.split}" if family.split else "")
         headings = ("measure", "pair", "difference", "p", "p corrected", "wins / ties / losses", "detectable")
-        tables.append(Table(title, headings, tuple(rows), (note,)))
+        tables.append(Table(title, headings, tuple(rows), tuple(few)))
     return tables
 
 
@@ -180,13 +194,16 @@ def slices_table(results: Sequence[Result], slices: Sequence[Mapping[str, Any]],
     for result, parts in zip(results, slices, strict=False):
         measures = list(parts)
         values = list(parts[measures[0]]) if measures else []
-        rows = []
+        rows, notes = [], []
         for value in values:
             cells = [parts[m][value] for m in measures]
+            notes += [f"{value or '(none)'}: {note}" for note in dict.fromkeys(c["note"] for c in cells) if note]
             numbers = ([number(_or_nan(c[k])) for k in ("mean", "low", "high")] for c in cells)
             shown = (f"{mean} [{low}, {high}]" for mean, low, high in numbers)
-            rows.append((value or "(none)", str(cells[0]["n"]), *shown))
-        tables.append(Table(f"{result.system} by {column}", (column, "queries", *measures), tuple(rows)))
+            units = "" if cells[0]["units"] == cells[0]["n"] else f" in {cells[0]['units']} clusters"
+            rows.append((value or "(none)", f"{cells[0]['n']}{units}", *shown))
+        headings = (column, "queries", *measures)
+        tables.append(Table(f"{result.system} by {column}", headings, tuple(rows), tuple(notes)))
     return tables
 
 
