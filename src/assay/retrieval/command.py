@@ -9,10 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import shlex
-import signal
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,13 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.errors import ContractError, FormatError, ScoreError, UnavailableError, UnknownIdError, UsageError
+from assay.errors import ContractError, FormatError, ScoreError, UnknownIdError, UsageError
+from assay.programs import KEPT_VARIABLES, Program, found_from_anywhere, refuse_no_timeout, words_of
 from assay.system import VIEWS, PassageView, QueryView, RankedRows
 
 _PLACES = ("passages", "queries", "run", "depth")
 _TEXTS = ("text:plain", "text:coref", "title")
-_KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "VIRTUAL_ENV")
-_SHOWN_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ class Command:
     variables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _ = self._words
+        words_of(self.command)
         for place in ("{passages}", "{queries}", "{run}"):
             if place not in self.command:
                 raise UsageError(f"command: {place} is missing in {self.command!r}; the program needs that file's name")
@@ -78,9 +73,7 @@ class Command:
             raise UsageError(
                 f"command: views must be one text and others of {', '.join(known)}; found {', '.join(self.views)}"
             )
-        timeout: Any = self.timeout
-        if not (isinstance(timeout, int | float) and 0 < timeout < math.inf):
-            raise UsageError(f"command: timeout must be a number of seconds above 0; found {self.timeout!r}")
+        refuse_no_timeout(self.timeout)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -108,63 +101,22 @@ class Command:
             work.mkdir()
             self._started(files, depth, work)
             if not files["run"].is_file():
-                raise ContractError(f"command: {self._words[0]} ended well but wrote no run to {{run}}")
+                raise ContractError(f"command: {words_of(self.command)[0]} ended well but wrote no run to {{run}}")
             return _ranked_rows(_entries(files["run"]), query_ids, passage_ids, depth)
-
-    @property
-    def _words(self) -> list[str]:
-        try:
-            words = shlex.split(self.command)
-        except ValueError as err:
-            raise UsageError(f"command: {self.command!r} cannot be read: {err}; close the quote") from None
-        if not words:
-            raise UsageError("command: the command line is empty")
-        return words
 
     def _started(self, files: dict[str, Path], depth: int, work: Path) -> None:
         """Runs the program to its end."""
         places = {**files, "depth": depth}
-        words = [_filled(word, places, first=number == 0) for number, word in enumerate(self._words)]
-        kept = {k: v for k, v in os.environ.items() if k in (*_KEPT_VARIABLES, *self.variables)}
-        said = work.parent / "stderr"
-        with said.open("wb") as errors:
-            try:
-                started = subprocess.Popen(
-                    words, cwd=work, env=kept, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-                    start_new_session=True,
-                )  # fmt: skip
-            except FileNotFoundError:
-                raise UnavailableError(
-                    f"command: there is no program {words[0]!r}; install it, or give its full path"
-                ) from None
-            except OSError as err:
-                raise UnavailableError(f"command: {words[0]!r} cannot be started: {err.strerror}") from None
-            status = self._ended(started, words[0])
-        if status:
-            lines = said.read_text("utf-8", "replace").strip().splitlines()[-_SHOWN_LINES:]
-            last = "\n  ".join(lines) if lines else "(nothing on standard error)"
-            raise ContractError(f"command: {words[0]} ended with status {status}:\n  {last}")
-
-    def _ended(self, started: subprocess.Popen[bytes], program: str) -> int:
-        """The program's status; it and what it started are stopped when it takes too long, or we do."""
-        try:
-            return started.wait(self.timeout)
-        except subprocess.TimeoutExpired:
-            raise ContractError(
-                f"command: {program} did not end within {self.timeout:g} seconds and was stopped; raise timeout"
-            ) from None
-        finally:
-            if started.returncode is None:
-                if hasattr(os, "killpg"):
-                    os.killpg(started.pid, signal.SIGKILL)
-                started.kill()
-                started.wait()
+        words = [_filled(word, places, first=number == 0) for number, word in enumerate(words_of(self.command))]
+        program = Program(words, self.timeout)
+        program.run(said=work.parent / "stderr", work=work, variables=(*KEPT_VARIABLES, *self.variables))
 
 
 def _filled(word: str, places: dict[str, Any], *, first: bool) -> str:
     """A word of the command line; a file of the present folder by its full path, as the program runs elsewhere."""
-    if Path(word).is_file() and (os.sep in word or not first):
-        return str(Path(word).absolute())
+    full = found_from_anywhere(word, first=first)
+    if full != word or Path(word).is_file():
+        return full
     for place in _PLACES:
         word = word.replace(f"{{{place}}}", str(places[place]))
     return word
