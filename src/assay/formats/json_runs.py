@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +22,8 @@ def read_run(path: StrPath) -> Run:
         DuplicateIdError: A query stands twice, or a passage twice for a query.
         ScoreError: A score is not finite.
     """
-    return run_of(_object(path), path)
-
-
-def run_of(found: dict[str, Any], path: StrPath) -> Run:
-    """The run in a decoded object.
-
-    Raises:
-        FormatError: A value is not an object of numbers.
-    """
+    found = read_object(path)
     name = Path(path).name
-    for query, scores in found.items():
-        if not isinstance(scores, dict):
-            raise FormatError(f"{name} $.{query}: expected an object of scores, got {json.dumps(scores)[:40]}")
-        for passage, score in scores.items():
-            if isinstance(score, bool) or not isinstance(score, int | float):
-                raise FormatError(f"{name} $.{query}.{passage}: expected a number, got {json.dumps(score)[:40]}")
     try:
         return Run.of(found, name=name.split(".")[0])
     except (ScoreError, OverflowError) as err:
@@ -57,13 +44,23 @@ def write_run(run: Run, path: StrPath) -> None:
     found: dict[str, dict[str, float]] = {query: {} for query in run.queries}
     for query, passage, score in run.triples():
         found[query][passage] = score
+    write_object(found, path)
+
+
+def write_object(found: Mapping[str, Mapping[str, float]], path: StrPath) -> None:
+    """Writes `{query: {passage: number}}` as one line of JSON."""
     with replacing(path) as stream:
         stream.write(msgspec.json.encode(found))
         stream.write(b"\n")
 
 
-def _object(path: StrPath) -> dict[str, Any]:
-    """The decoded object; keys that stand twice are an error."""
+def read_object(path: StrPath) -> dict[str, dict[str, float]]:
+    """What a file of `{query: {passage: number}}` holds.
+
+    Raises:
+        FormatError: The file is not JSON of that form.
+        DuplicateIdError: A key stands twice.
+    """
     name = Path(path).name
     with opened(path) as stream:
         data = stream.read()
@@ -78,6 +75,12 @@ def _object(path: StrPath) -> dict[str, Any]:
     # Every key has a colon behind it: as many colons as keys that were kept means that no key stood twice.
     if data.count(b":") != keys:
         json.loads(text, object_pairs_hook=lambda pairs: _distinct(pairs, name))
+    for query, numbers in found.items():
+        if not isinstance(numbers, dict):
+            raise FormatError(f"{name} $.{query}: expected an object of scores, got {json.dumps(numbers)[:40]}")
+        for passage, number in numbers.items():
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise FormatError(f"{name} $.{query}.{passage}: expected a number, got {json.dumps(number)[:40]}")
     return found
 
 

@@ -106,6 +106,43 @@ def write_run(run: Run, path: StrPath) -> int:
     return trec.write_run(run, path)
 
 
+def write_qrels(qrels: Qrels, path: StrPath) -> int:
+    """How many judged queries without a judgement the file cannot tell of, after the judgements are written.
+
+    The suffix decides: JSON (`.json`), JSON Lines (`.jsonl`), Parquet (`.parquet`), BEIR's table (`.tsv`), or else
+    TREC; `.gz` and `.zst` compress. JSON Lines and Parquet have the columns `query_id`, `passage_id`, `score`.
+
+    Raises:
+        FileError: The file cannot be written.
+        FormatError: An id cannot stand in a file of that format.
+    """
+    place = Path(path)
+    silent = int((np.diff(qrels.offsets) == 0).sum())
+    if shards.suffix_of(place):
+        columns: dict[str, Column] = {
+            "query_id": qrels.queries.texts.take(qrels.query),
+            "passage_id": qrels.passages.texts.take(qrels.passage),
+            "score": qrels.grade.astype(np.int64),
+        }
+        shards.write(columns, place)
+        return silent
+    suffixes = [suffix.lower() for suffix in place.suffixes[-2:]]
+    if ".json" in suffixes:
+        json_runs.write_object(_by_query(qrels), path)
+        return 0
+    if ".tsv" in suffixes:
+        beir.write_qrels(qrels, path)
+        return silent
+    return trec.write_qrels(qrels, path)
+
+
+def _by_query(qrels: Qrels) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {query: {} for query in qrels.queries}
+    for query, passage, grade in qrels.triples():
+        found[query][passage] = grade
+    return found
+
+
 def _kind(path: StrPath) -> str:
     """`parquet`, `json`, `jsonl`, `beir`, `empty`, or `trec` where it is none of these."""
     with opened(path) as stream:
@@ -205,15 +242,11 @@ def _qrels_of(found: dict[str, Any], path: StrPath) -> Qrels:
 
 def _qrels_of_object(path: StrPath) -> Qrels:
     """Judgements written as `{query: {passage: grade}}`."""
-    run = json_runs.read_run(path)
-    judgements = run.triples()
-    broken = next((row for row in judgements if row[2] != int(row[2]) or abs(row[2]) >= 2**31), None)
-    if broken:
-        raise FormatError(
-            f"{Path(path).name} $.{broken[0]}.{broken[1]}: grade {broken[2]} is not a whole number;"
-            " map the values to whole grades"
-        )
-    return Qrels.of((query, passage, int(grade)) for query, passage, grade in judgements)
+    found = json_runs.read_object(path)
+    try:
+        return Qrels.of(found)
+    except FormatError as err:
+        raise FormatError(f"{Path(path).name}: {err}") from None
 
 
 def _columns(run: Run) -> dict[str, Column]:
