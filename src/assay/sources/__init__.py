@@ -54,10 +54,11 @@ def _opened(name: str) -> Collection:
     except OSError as err:
         raise refused(err, err.filename or path, "read") from None
     looked = "\n".join(f"  {module.__name__.rpartition('.')[2]}: {module.LOOKS_FOR}" for module in _layouts())
-    there = ", ".join(sorted(entry.name for entry in path.iterdir())[:12]) if path.is_dir() else "a file"
-    raise UsageError(
-        f"{name} is no collection of a known layout; there is: {there or 'nothing'}\nlooked for:\n{looked}"
-    )
+    if path.is_file():
+        there = "a file; judgements in a file are given with --qrels, runs after the task"
+    else:
+        there = ", ".join(sorted(entry.name for entry in path.iterdir())[:12]) or "nothing"
+    raise UsageError(f"{name} is no collection of a known layout; there is: {there}\nlooked for:\n{looked}")
 
 
 def _layouts() -> list[ModuleType]:
