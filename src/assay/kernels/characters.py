@@ -53,8 +53,8 @@ def tabled(codes: Codes, value: Callable[[str], int]) -> npt.NDArray[np.uint8]:
         >>> tabled(code_points("a b"), str.isspace).tolist()
         [0, 1, 0]
     """
-    present = np.flatnonzero(np.bincount(codes))
-    table = np.zeros(int(present[-1]) + 1 if len(present) else 1, np.uint8)
+    present = _present(codes)
+    table = np.zeros(int(codes.max(initial=0)) + 1, np.uint8)
     table[present] = [value(chr(code)) for code in present.tolist()]
     return table[codes]
 
@@ -67,8 +67,8 @@ def mapped(codes: Codes, form: Callable[[str], str]) -> Mapped:
         >>> made.text, made.source.tolist(), made.before.tolist()
         ('fix', [0, 0, 2], [0, 2, 2, 3])
     """
-    present = np.flatnonzero(np.bincount(codes))
-    size = int(present[-1]) + 1 if len(present) else 1
+    present = _present(codes)
+    size = int(codes.max(initial=0)) + 1
     forms = [form(chr(code)) for code in present.tolist()]
     length, first = np.zeros(size, np.int32), np.zeros(size, np.int64)
     length[present] = [len(text) for text in forms]
@@ -103,3 +103,10 @@ def rolling_sums(codes: Codes, doublings: int) -> Sums:
             factor = factor * factor
         step *= 2
     return sums
+
+
+def _present(codes: Codes) -> Places:
+    """The different characters, ascending."""
+    seen = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
+    seen[codes] = True
+    return np.flatnonzero(seen)
