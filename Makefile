@@ -46,7 +46,7 @@ check: $(DEV)
 # Figures beside peers; minutes, on a quiet machine.
 bench: $(DEV)
 	$(BIN)/python -m pip install --quiet tantivy
-	for b in startup resampling judging trec bm25 run; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+	for b in startup resampling judging trec bm25 run chunking gold; do $(BIN)/python benchmarks/$$b.py || exit 1; done
 
 clean:
 	rm -rf $(VENV) demo-results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -91,8 +91,10 @@ def main() -> None:
         return
     for task, r in record.items():
         means = ", ".join(f"{name} {mean:.4f}" for name, mean in r["means"].items())
-        print(f"{task}: {r['seconds']:.2f} s from start to table, first run {r['first_seconds']:.2f} s, "
-              f"peak {r['peak_gb']:.2f} GB ({means})")
+        print(
+            f"{task}: {r['seconds']:.2f} s from start to table, first run {r['first_seconds']:.2f} s, "
+            f"peak {r['peak_gb']:.2f} GB ({means})"
+        )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,27 @@ def test_import_contracts_hold() -> None:
         pytest.fail("lint-imports is not installed beside python: install the dev extra")
     done = subprocess.run([program, "--config", "pyproject.toml"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_page_tells_the_layers_that_are_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    section = page.partition("\n## Layers\n")[2].partition("\n## ")[0]
+    [told] = [part for part in section.split("\n\n") if part.strip().startswith("`__main__`")]
+    # Parentheses say that a layer may be absent, which is of no interest to a reader.
+    assert [" ".join(layer.split()) for layer in re.findall(r"`([^`]+)`", told)] == [
+        re.sub(r"[()]", "", layer) for layer in layers
+    ]
+
+
+def test_the_page_has_a_row_for_every_place() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    table = page.partition("\n## Where things live\n")[2].partition("\n## ")[0]
+    told = set(re.findall(r"[\w/]+(?:\.py|/)", " ".join(row.split("|")[1] for row in table.splitlines() if "|" in row)))
+    places = {p.name if p.is_file() else f"{p.name}/" for p in SOURCE.iterdir() if not p.name.startswith("_")}
+    assert places - told - {"py.typed"} == set()
+    assert [place for place in told if not (SOURCE / place).exists()] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
@@ -42,7 +65,14 @@ def test_no_asserts_on_input(path: Path) -> None:
     assert not asserts
 
 
-HEAVY = {"numba": "kernels", "scipy": "nowhere", "torch": "nowhere", "typer": "cli", "rich": "cli", "pyarrow": "inside functions"}
+HEAVY = {
+    "numba": "kernels",
+    "scipy": "nowhere",
+    "torch": "nowhere",
+    "typer": "cli",
+    "rich": "cli",
+    "pyarrow": "inside functions",
+}
 
 
 def test_heavy_packages_are_imported_inside_functions() -> None:

@@ -36,6 +36,7 @@ NAMES = [
     "compare_family",
     "evaluate",
     "judge",
+    "lint_run",
     "mean_interval",
     "measure_of",
     "only_eligible",
@@ -45,6 +46,7 @@ NAMES = [
     "run_system",
     "system_of",
     "verify",
+    "write_qrels",
     "write_run",
 ]
 
@@ -64,7 +66,9 @@ def test_case_X02() -> None:
     """A star import replaces neither a built-in nor a package that the caller has imported."""
     packages = {name for names in importlib.metadata.packages_distributions() for name in [names]}
     assert not set(assay.__all__) & (packages | set(dir(builtins)))
-    code = "import pytrec_eval\nfrom assay import *\nimport builtins; print(pytrec_eval.__name__, open is builtins.open)"
+    code = (
+        "import pytrec_eval\nfrom assay import *\nimport builtins; print(pytrec_eval.__name__, open is builtins.open)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["pytrec_eval", "True"]
 

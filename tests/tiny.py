@@ -46,7 +46,9 @@ def task_of(
         name=rest.pop("name", "tiny"),
         split=rest.pop("split", "test"),
         pool=Queries(Ids.of(pool), {"plain": Texts.of(pool)}, cutoffs, rest.pop("columns", {})),
-        passages=Passages(Ids.of(listed), {"plain": Texts.of(listed)}, dates=dates, candidate=rest.pop("candidate", None)),
+        passages=Passages(
+            Ids.of(listed), {"plain": Texts.of(listed)}, dates=dates, candidate=rest.pop("candidate", None)
+        ),
         qrels=qrels,
         asked=cutoffs,
         **rest,

@@ -65,7 +65,7 @@ _RENAMED = {
     "system_of": ("assay.catalog", "system"),
 }
 
-__all__ = sorted([*_HOMES, "measure_of", "system_of"])  # noqa: PLE0605
+__all__ = sorted([*_HOMES, "measure_of", "system_of"])
 
 
 def __getattr__(name: str) -> Any:

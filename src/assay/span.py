@@ -48,9 +48,7 @@ class Spans:
 
     def __post_init__(self) -> None:
         if not len(self.document) == len(self.start) == len(self.end):
-            raise SpanError(
-                f"span columns differ in length: {len(self.document)}, {len(self.start)}, {len(self.end)}"
-            )
+            raise SpanError(f"span columns differ in length: {len(self.document)}, {len(self.start)}, {len(self.end)}")
         bad = np.flatnonzero((self.start < 0) | (self.end < self.start))
         if len(bad):
             row = int(bad[0])
@@ -103,19 +101,32 @@ class Spans:
         """
         if len(self) == 0 or len(other) == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        order = np.lexsort((other.start, other.document))
-        document, start, end = other.document[order], other.start[order], other.end[order]
         width = 2 + int(max(other.end.max(), self.end.max()))
+        order, other = _by_start(other, width)
+        document, start, end = other.document, other.start, other.end
         # The largest end so far within a document never falls, so a binary search finds the first
         # row whose reach passes the start, although ends themselves are unordered when spans nest.
+        base = self.document * width
         reach = np.maximum.accumulate(document * width + end)
-        first = np.searchsorted(reach, self.document * width + self.start, "right")
-        last = np.searchsorted(document * width + start, self.document * width + self.end, "left")
+        first = np.searchsorted(reach, base + self.start, "right")
+        last = np.searchsorted(document * width + start, base + self.end, "left")
         count = np.maximum(last - first, 0)
         here = np.repeat(np.arange(len(self), dtype=np.int64), count)
         at = np.arange(len(here)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
         shared = np.minimum(end[at], self.end[here]) - np.maximum(start[at], self.start[here])
         keep = (shared >= max(1, min_characters)) & (document[at] == self.document[here])
-        here, there = here[keep], order[at[keep]]
+        here, there = here[keep], at[keep]
+        if order is None:
+            return here, there
+        there = order[there]
         by_row = np.lexsort((there, here))
         return here[by_row], there[by_row]
+
+
+def _by_start(spans: Spans, width: int) -> tuple[Column | None, Spans]:
+    """Spans by document and start, and the rows that they come from; None where they lie so already."""
+    key = spans.document * width + spans.start
+    if bool((key[1:] >= key[:-1]).all()):
+        return None, spans
+    order = np.argsort(key, kind="stable")
+    return order, spans.take(order)

@@ -16,7 +16,6 @@ from assay.passage import Passages
 from assay.qrels import Qrels
 from assay.query import Queries
 
-
 WITHOUT_AS_OF = "-without-as-of"
 """End of the name of a task whose as-of rule is switched off."""
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 from unicodedata import category
 
@@ -140,7 +141,7 @@ class Texts:
     def to_list(self) -> list[str]:
         """The rows as Python strings."""
         data, cut = self.buffer.tobytes(), self.offsets.tolist()
-        return [data[a:b].decode("utf-8") for a, b in zip(cut[:-1], cut[1:], strict=True)]
+        return [data[a:b].decode("utf-8") for a, b in pairwise(cut)]
 
     def take(self, rows: Rows) -> Texts:
         """The texts of `rows` (integers), in that order."""
@@ -250,7 +251,7 @@ class Texts:
         """Rows in ascending UTF-8 byte order (equal to code point order), stable."""
         if len(self) < 1024:
             data, cut = self.buffer.tobytes(), self.offsets.tolist()
-            keys = [data[a:b] for a, b in zip(cut[:-1], cut[1:], strict=True)]
+            keys = [data[a:b] for a, b in pairwise(cut)]
             return np.asarray(sorted(range(len(self)), key=keys.__getitem__), np.int64)
         import pyarrow.compute as pc
 

@@ -17,10 +17,17 @@ from assay.reports import page
 pytestmark = pytest.mark.heavy
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1280,1000"
-).split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,1000",
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +35,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of two tasks; in the dated one a given run holds passages that are too new."""
     chunks, questions = assay.open("demo:chunks"), assay.open("demo:questions")
     results = [
-        experiment.run_system(chunks, chunks.task("passages"), assay.system_of(text)) for text in ("bm25", "bm25('english')")
+        experiment.run_system(chunks, chunks.task("passages"), assay.system_of(text))
+        for text in ("bm25", "bm25('english')")
     ]
     answer, precedent = questions.task("answer"), questions.task("precedent")
     unfiltered = assay.retrieve(answer, "bm25")
@@ -83,7 +91,9 @@ def test_a_query_opens_with_its_ranked_passages_and_gold(browser: Any, report: P
     browser.execute_script("document.querySelector('#g0 tr.q').click()")
     assert browser.execute_script("return document.querySelectorAll('#g0 td.open h4').length") >= 2
     assert browser.execute_script("return document.querySelectorAll('#g0 td.open .p').length") >= 20
-    marked = browser.execute_script("return [...document.querySelectorAll('#g0 td.open .p.gold mark')].map(m => m.textContent)")
+    marked = browser.execute_script(
+        "return [...document.querySelectorAll('#g0 td.open .p.gold mark')].map(m => m.textContent)"
+    )
     assert marked
     assert all(marked)
     browser.execute_script("document.querySelector('#g0 tr.q').click()")
@@ -104,12 +114,16 @@ def test_find_sort_and_turn_pages(browser: Any, report: Path) -> None:
     assert browser.execute_script(count) == "1–25 of 146"
     browser.execute_script("document.querySelector('#g0 .next').click()")
     assert browser.execute_script(count) == "26–50 of 146"
-    script = "const f = document.querySelector('#g0 .find'); f.value = arguments[0]; f.dispatchEvent(new Event('input'))"
+    script = (
+        "const f = document.querySelector('#g0 .find'); f.value = arguments[0]; f.dispatchEvent(new Event('input'))"
+    )
     browser.execute_script(script, "guide-056")
     assert browser.execute_script(count) == "1–1 of 1"
     browser.execute_script(script, "")
     browser.execute_script("document.querySelectorAll('#g0 th.sort')[1].click()")
-    values = browser.execute_script("return [...document.querySelectorAll('#g0 tr.q')].map(r => parseFloat(r.cells[1].textContent))")
+    values = browser.execute_script(
+        "return [...document.querySelectorAll('#g0 tr.q')].map(r => parseFloat(r.cells[1].textContent))"
+    )
     assert values == sorted(values, reverse=True)
     assert values[0] > 0
 
@@ -117,7 +131,9 @@ def test_find_sort_and_turn_pages(browser: Any, report: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 420])
 def test_light_and_dark_wide_and_narrow(browser: Any, report: Path, scheme: str, width: int) -> None:
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     )
@@ -132,7 +148,9 @@ def test_light_and_dark_wide_and_narrow(browser: Any, report: Path, scheme: str,
 
 
 def test_text_cannot_become_markup(browser: Any, tmp_path: Path) -> None:
-    run = assay.Run.of([("q</script><b>", "<img src=x onerror=alert(1)>", 1.0)], name="</script><script>throw 1</script>")
+    run = assay.Run.of(
+        [("q</script><b>", "<img src=x onerror=alert(1)>", 1.0)], name="</script><script>throw 1</script>"
+    )
     qrels = assay.Qrels.of([("q</script><b>", "<img src=x onerror=alert(1)>", 1)])
     result = experiment.judged_files(run, qrels, name="<i>qrels</i>", judging=experiment.Judging())
     out = tmp_path / "page.html"

@@ -113,7 +113,7 @@ def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -
     assert count == len(re.findall(r"^ *```(?:python|sh)\b", text, re.M))
 
 
-@pytest.mark.parametrize("page", ["tutorial", "adding-a-system", "adding-a-measure"])
+@pytest.mark.parametrize("page", ["tutorial", "chunking-tutorial", "adding-a-system", "adding-a-measure"])
 def test_pages_that_teach_have_blocks_to_run(page: str) -> None:
     assert any(
         b.language == "python" and b.prints for b in blocks_of((ROOT / "docs" / f"{page}.md").read_text("utf-8"))

@@ -16,7 +16,9 @@ def opened(path: Path) -> Collection:
     return assay.open(path)
 
 
-def means(collection: Collection, task_name: str, split: str, system: str, measures: list[str], *, as_of: bool = True) -> list[float]:
+def means(
+    collection: Collection, task_name: str, split: str, system: str, measures: list[str], *, as_of: bool = True
+) -> list[float]:
     task = collection.task(task_name, split=split)
     task = task if as_of else task.without_as_of()
     run = assay.retrieve(task, system)
@@ -39,7 +41,9 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("place", "task", "split", "expected", "as_of"), PLAIN)
-def test_plain_preset(shared_data: Path, place: str, task: str, split: str, expected: dict[str, float], as_of: bool) -> None:
+def test_plain_preset(
+    shared_data: Path, place: str, task: str, split: str, expected: dict[str, float], as_of: bool
+) -> None:
     found = means(opened(shared_data / place), task, split, "bm25", list(expected), as_of=as_of)
     assert found == pytest.approx(list(expected.values()), abs=0.0005)
 

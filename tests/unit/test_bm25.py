@@ -54,13 +54,22 @@ def plain_scores(texts, query, variant, k1, b, delta):
                 continue
             norm = 1 - b + b * len(words) / mean
             shifted = tf / norm + delta
-            found[row] = found.get(row, 0.0) + {
-                "lucene": lambda tf=tf, df=df, norm=norm: math.log(1 + (n - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * norm),
-                "robertson": lambda tf=tf, df=df, norm=norm: max(0, math.log((n - df + 0.5) / (df + 0.5))) * tf / (tf + k1 * norm),
-                "atire": lambda tf=tf, df=df, norm=norm: math.log(n / df) * (k1 + 1) * tf / (tf + k1 * norm),
-                "bm25l": lambda df=df, c=shifted: math.log((n + 1) / (df + 0.5)) * (k1 + 1) * c / (k1 + c),
-                "bm25+": lambda tf=tf, df=df, norm=norm: math.log((n + 1) / df) * ((k1 + 1) * tf / (tf + k1 * norm) + delta),
-            }[variant]()
+            found[row] = (
+                found.get(row, 0.0)
+                + {
+                    "lucene": lambda tf=tf, df=df, norm=norm: (
+                        math.log(1 + (n - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * norm)
+                    ),
+                    "robertson": lambda tf=tf, df=df, norm=norm: (
+                        max(0, math.log((n - df + 0.5) / (df + 0.5))) * tf / (tf + k1 * norm)
+                    ),
+                    "atire": lambda tf=tf, df=df, norm=norm: math.log(n / df) * (k1 + 1) * tf / (tf + k1 * norm),
+                    "bm25l": lambda df=df, c=shifted: math.log((n + 1) / (df + 0.5)) * (k1 + 1) * c / (k1 + c),
+                    "bm25+": lambda tf=tf, df=df, norm=norm: (
+                        math.log((n + 1) / df) * ((k1 + 1) * tf / (tf + k1 * norm) + delta)
+                    ),
+                }[variant]()
+            )
     return found
 
 
@@ -94,7 +103,9 @@ def test_scores_equal_bm25s(texts, query, variant):
     peer.index([t.split() for t in texts], show_progress=False)
     known = [w for w in query.split() if w in peer.vocab_dict]
     theirs = peer.get_scores(known) if known else np.zeros(len(texts))
-    (found,) = search(BM25(variant=variant, delta=0.5 if variant in ("bm25l", "bm25+") else None), texts, [query], depth=100)
+    (found,) = search(
+        BM25(variant=variant, delta=0.5 if variant in ("bm25l", "bm25+") else None), texts, [query], depth=100
+    )
     for row, text in enumerate(texts):
         absent = 0.0
         if variant in ("bm25l", "bm25+"):

@@ -37,7 +37,7 @@ with open(args["out"], "w") as out:
             if score:
                 out.write(LINE)
 """
-TREC = 'f"{query[\'id\']}\\tQ0  {passage[\'id\']} 0 {score} mine\\n"'
+TREC = "f\"{query['id']}\\tQ0  {passage['id']} 0 {score} mine\\n\""
 JSONL = 'json.dumps({"query": query["id"], "passage": passage["id"], "score": score}) + "\\n"'
 
 

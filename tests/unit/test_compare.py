@@ -17,7 +17,9 @@ from assay.run import Run
 def scores_of(values: dict[str, int], measure: str = "RR@10", clusters=None):
     """Scores over the queries of `values`, 1 / value each; 0 where it is 0."""
     run = Run.of({q: {"rel" if i + 1 == v else f"x{i}": -float(i) for i in range(v)} for q, v in values.items()})
-    return evaluate(run, Qrels.of([(q, "rel", 1) for q in values]), [parse(measure)], resamples=20, clusters=clusters)[0]
+    return evaluate(run, Qrels.of([(q, "rel", 1) for q in values]), [parse(measure)], resamples=20, clusters=clusters)[
+        0
+    ]
 
 
 GOOD = {f"q{i}": 1 for i in range(6)}

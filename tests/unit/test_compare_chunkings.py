@@ -62,7 +62,17 @@ def results(pairs: Path, tmp_path: Path, capsys: Any, monkeypatch: Any) -> Path:
     options = [word for name in ("nDCG@10", *NAMES) for word in ("-m", name)]
     for target in ("demo:chunks", str(pairs)):
         code, _, err = command(
-            capsys, monkeypatch, "run", target, "-s", "bm25", *options, "--resamples", "200", "--out", str(tmp_path / "results")
+            capsys,
+            monkeypatch,
+            "run",
+            target,
+            "-s",
+            "bm25",
+            *options,
+            "--resamples",
+            "200",
+            "--out",
+            str(tmp_path / "results"),
         )
         assert code == 0, err
     return tmp_path / "results"
@@ -91,7 +101,9 @@ class Whole:
 
 
 def test_chunkings_are_compared_in_one_table(results: Path, capsys: Any, monkeypatch: Any) -> None:
-    code, out, _ = command(capsys, monkeypatch, "compare", results, "--across-chunkings", "--all-measures", "--resamples", "200")
+    code, out, _ = command(
+        capsys, monkeypatch, "compare", results, "--across-chunkings", "--all-measures", "--resamples", "200"
+    )
     assert code == 0
     assert "2 chunkings/passages, split test: 146 queries" in out
     assert re.search(r"bm25 on demo:chunks +0\.\d{4} \[", out)
@@ -103,8 +115,18 @@ def test_chunkings_are_compared_in_one_table(results: Path, capsys: Any, monkeyp
 
 def test_the_paired_test_is_that_of_the_queries_values(results: Path, capsys: Any, monkeypatch: Any) -> None:
     code, out, _ = command(
-        capsys, monkeypatch, "compare", results, "--across-chunkings", "-m", NAMES[0], "--json", "--resamples", "200",
-        "--baseline", "bm25 on pairs",
+        capsys,
+        monkeypatch,
+        "compare",
+        results,
+        "--across-chunkings",
+        "-m",
+        NAMES[0],
+        "--json",
+        "--resamples",
+        "200",
+        "--baseline",
+        "bm25 on pairs",
     )
     assert code == 0
     said = json.loads(out)
@@ -153,14 +175,33 @@ def test_other_gold_is_an_error(pairs: Path) -> None:
 def test_span_measures_stand_beside_ordinary_ones(pairs: Path, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     task = assay.open(pairs).task("passages")
     assay.write_run(assay.retrieve(task, "bm25"), tmp_path / "run.trec")
-    words = ["evaluate", str(pairs), str(tmp_path / "run.trec"), "-m", "recall@600chars", "-m", "RR@10", "-m", "documents(RR@10)"]
+    words = [
+        "evaluate",
+        str(pairs),
+        str(tmp_path / "run.trec"),
+        "-m",
+        "recall@600chars",
+        "-m",
+        "RR@10",
+        "-m",
+        "documents(RR@10)",
+    ]
     code, out, _ = command(capsys, monkeypatch, *words, "--json", "--resamples", "50", "--by", "kind")
     assert code == 0
     [record] = json.loads(out)["results"]
     assert list(record["measures"]) == ["recall@600chars", "RR@10", "documents(RR@10)"]
     assert set(record["slices"]["recall@600chars"]) == {"amount", "deadline", "eligibility", "procedure"}
     (tmp_path / "qrels.txt").write_text("q 0 a 1\n")
-    code, out, err = command(capsys, monkeypatch, "evaluate", "--qrels", tmp_path / "qrels.txt", tmp_path / "run.trec", "-m", "recall@600chars")
+    code, out, err = command(
+        capsys,
+        monkeypatch,
+        "evaluate",
+        "--qrels",
+        tmp_path / "qrels.txt",
+        tmp_path / "run.trec",
+        "-m",
+        "recall@600chars",
+    )
     assert code == 2
     assert "needs a collection" in err + out
     code, out, err = command(capsys, monkeypatch, "run", "demo:questions/answer", "-m", "recall@600chars")
@@ -174,7 +215,15 @@ def test_span_measures_stand_beside_ordinary_ones(pairs: Path, tmp_path: Path, c
 def test_real_documents_chunked_in_two_ways(shared_data: Path, tmp_path: Path) -> None:
     """ConditionalQA: pairs of passages read more for the same gold, and no score of either leaves [0, 1]."""
     source = shared_data / "conditionalqa" / "seed_schema"
-    names = ["recall@1000chars", "recall@5chunks", "precision(read)@5chunks", "IoU@5chunks", "DFR(t>0)", "precision(omega)", "recall(reachable)"]
+    names = [
+        "recall@1000chars",
+        "recall@5chunks",
+        "precision(read)@5chunks",
+        "IoU@5chunks",
+        "DFR(t>0)",
+        "precision(omega)",
+        "recall(reachable)",
+    ]
     values = []
     for place in (source, joined_in_pairs(source, tmp_path / "pairs")):
         task = assay.open(place).task("passages")

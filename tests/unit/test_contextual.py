@@ -114,9 +114,7 @@ def test_neighbours_is_bm25_over_windows(task: Task, before: int, after: int, de
     texts, document, place, _ = parts_of(task)
     windows = []
     for d, p in zip(document, place):
-        inside = [
-            (q, text) for e, q, text in zip(document, place, texts) if e == d and p - before <= q <= p + after
-        ]
+        inside = [(q, text) for e, q, text in zip(document, place, texts) if e == d and p - before <= q <= p + after]
         windows.append(" ".join(text for _, text in sorted(inside)))
     made = retrieve(task, f"neighbours(bm25, before={before}, after={after})", depth=depth, seed=5)
     assert same(made, over(task, windows, depth=depth))
@@ -151,7 +149,9 @@ def test_documents_gives_passages_the_score_of_their_document(task: Task, depth:
     made = triples(retrieve(task, "documents(bm25)", depth=depth, seed=seed))
     for row, query in enumerate(task.queries.ids):
         may = task.eligibility.mask(row)
-        scores = {p: expected[query][d] for i, (p, d) in enumerate(zip(ids, document)) if may[i] and d in expected[query]}
+        scores = {
+            p: expected[query][d] for i, (p, d) in enumerate(zip(ids, document)) if may[i] and d in expected[query]
+        }
         last = sorted(scores.values(), reverse=True)[:depth][-1:]
         assert made[query] == {p: s for p, s in scores.items() if s >= last[0]}
 
@@ -429,7 +429,13 @@ def test_context_helps_on_conditionalqa(shared_data: Path) -> None:
     mixed = catalog.system(f"document_fusion({english}, documents({english}))")
     table = {
         call: means(call.replace("B", english))
-        for call in ("B", "titled(B)", "neighbours(B)", "hierarchy(documents(B), B)", "document_fusion(B, documents(B))")
+        for call in (
+            "B",
+            "titled(B)",
+            "neighbours(B)",
+            "hierarchy(documents(B), B)",
+            "document_fusion(B, documents(B))",
+        )
     }
     best, report = fitted(mixed, collection, measure="nDCG@10")
     table["fitted"] = means(best)

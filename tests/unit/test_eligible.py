@@ -157,8 +157,6 @@ def test_equal_to_the_rule_read_row_by_row(dates, asked, candidate, lists, depth
     candidate=st.lists(st.booleans(), min_size=6, max_size=6),
 )
 def test_nested_order_and_counts_are_those_of_the_masks(dates, asked, candidate):
-    task = tiny.task_of(
-        [("q", "p0", 1)], dict(zip(PASSAGES, dates)), asked={"q": asked}, candidate=np.array(candidate)
-    )
+    task = tiny.task_of([("q", "p0", 1)], dict(zip(PASSAGES, dates)), asked={"q": asked}, candidate=np.array(candidate))
     order, count = task.eligibility.nested()
     assert sorted(order[: count[0]].tolist()) == np.flatnonzero(task.eligibility.mask(0)).tolist()

@@ -229,7 +229,9 @@ def all_orders(rows: list[tuple[int, float]]) -> list[list[int]]:
 
 
 @settings(deadline=None, max_examples=60)
-@given(lists=st.lists(st.tuples(TIED, GRADES), min_size=1, max_size=3), name=st.sampled_from(["RR", "AP", "nDCG@3", "R@2"]))
+@given(
+    lists=st.lists(st.tuples(TIED, GRADES), min_size=1, max_size=3), name=st.sampled_from(["RR", "AP", "nDCG@3", "R@2"])
+)
 def test_tie_values_are_those_over_all_orders(lists, name):
     run = Run.of({f"q{i}": {str(p): s for p, s in rows} for i, (rows, _) in enumerate(lists)})
     qrels = Qrels.of([(f"q{i}", str(p), g) for i, (_, grades) in enumerate(lists) for p, g in grades.items()])
@@ -311,7 +313,7 @@ def test_upper_is_the_best_of_all_continuations(shown, depth, grades, name):
     grades = {p: g for p, g in grades.items() if p < 6} or {0: 1}
     qrels = Qrels.of([("q", str(p), g) for p, g in grades.items()])
     run = Run.of({"q": {str(p): float(-place) for place, p in enumerate(shown[:depth])}}, depth=depth)
-    reach = Reach(np.array([6]), np.ones(len(qrels), bool), 6)
+    reach = Reach(np.array([6]), np.ones(len(qrels), bool))
     scores = scored(run, qrels, name, reach=reach)[name]
     orders = [[*shown[:depth], *rest] for rest in itertools.permutations(shown[depth:])]
     runs = [Run.of({"q": {str(p): float(-place) for place, p in enumerate(order)}}) for order in orders]

@@ -114,7 +114,9 @@ def test_case_F03() -> None:
 finite = st.floats(allow_nan=False, allow_infinity=False)
 few = st.sampled_from([0.0, 1.0, 1.5, -3.0, 1e-300, 7.25])
 scored = st.dictionaries(st.sampled_from("abcdefgh"), few | finite, max_size=8)
-smooth = st.dictionaries(st.sampled_from("abcdefgh"), few.filter(lambda x: x != 1e-300) | st.floats(-1e3, 1e3), max_size=8)
+smooth = st.dictionaries(
+    st.sampled_from("abcdefgh"), few.filter(lambda x: x != 1e-300) | st.floats(-1e3, 1e3), max_size=8
+)
 
 
 @quick
@@ -236,7 +238,9 @@ def test_shared_parts_are_searched_once() -> None:
     weights = [(0.9, 0.1), (0.5, 0.5), (0.1, 0.9)]
     runs = list(retrieve_each(task, [replace(one, weights=w) for w in weights], depth=3))
     assert len(asked) == 1
-    assert [run.triples() for run in runs] == [retrieve(task, replace(one, weights=w), depth=3).triples() for w in weights]
+    assert [run.triples() for run in runs] == [
+        retrieve(task, replace(one, weights=w), depth=3).triples() for w in weights
+    ]
     assert [run.spec["system"]["weights"] for run in runs] == [list(w) for w in weights]
 
 

@@ -15,7 +15,9 @@ from assay.run import Run
 
 results = st.dictionaries(
     st.text("qrst", min_size=1, max_size=2),
-    st.dictionaries(st.text("abé中", min_size=1, max_size=2), st.sampled_from([-1.0, 0.0, 0.5, 0.5000000001, 2.0]), max_size=6),
+    st.dictionaries(
+        st.text("abé中", min_size=1, max_size=2), st.sampled_from([-1.0, 0.0, 0.5, 0.5000000001, 2.0]), max_size=6
+    ),
     max_size=4,
 )
 

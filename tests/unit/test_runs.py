@@ -69,7 +69,7 @@ def test_rows_may_call_the_passage_otherwise(tmp_path: Path) -> None:
 
 def test_judgements_may_be_an_object(tmp_path: Path) -> None:
     assert read_qrels(put(tmp_path, "q.json", '{"q": {"a": 2, "b": 0}}')).triples() == [("q", "a", 2), ("q", "b", 0)]
-    with pytest.raises(FormatError, match=r"grade 0\.5 is not a whole number"):
+    with pytest.raises(FormatError, match=r"q\.json: grade of .* is 0\.5, not a whole number"):
         read_qrels(put(tmp_path, "q.json", '{"q": {"a": 0.5}}'))
 
 

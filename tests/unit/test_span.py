@@ -10,7 +10,8 @@ from assay.errors import SpanError
 from assay.span import Span, Spans
 
 rows = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 25), st.integers(0, 10)).map(lambda t: (t[0], t[1], t[1] + t[2])), max_size=12
+    st.tuples(st.integers(0, 2), st.integers(0, 25), st.integers(0, 10)).map(lambda t: (t[0], t[1], t[1] + t[2])),
+    max_size=12,
 )
 
 

@@ -189,21 +189,32 @@ def test_scores_are_the_definition(case: Any, unit: str, amount: int, extra: lis
 def test_a_chunking_alone_is_the_definition(case: Any) -> None:
     chunks, gold, lists = case
     task, run = made(chunks, gold, lists)
-    found = scored(task, run, "precision(omega)", "recall(reachable)", "recall(ceiling)@2chunks", "recall(ceiling)@9chars")
+    found = scored(
+        task, run, "precision(omega)", "recall(reachable)", "recall(ceiling)@2chunks", "recall(ceiling)@9chars"
+    )
     for query in range(3):
         wanted = characters([span for q, span, grade in gold if q == query and grade >= 1])
         useful = [chunk for chunk in chunks if characters([chunk]) & wanted]
         covered = len(characters(useful) & wanted)
         whole = len(wanted) or 1
         assert found["recall(reachable)"].value[query] == pytest.approx(covered / whole)
-        assert found["precision(omega)"].value[query] == pytest.approx(covered / (len(characters(useful) | wanted) or 1))
+        assert found["precision(omega)"].value[query] == pytest.approx(
+            covered / (len(characters(useful) | wanted) or 1)
+        )
         best = max(
-            (len(characters(list(pair)) & wanted) for pair in combinations([*useful, (0, 0, 0), (0, 0, 0)], 2)), default=0
+            (len(characters(list(pair)) & wanted) for pair in combinations([*useful, (0, 0, 0), (0, 0, 0)], 2)),
+            default=0,
         )
         two = found["recall(ceiling)@2chunks"].value[query] * whole
         # Greedy choice covers at least 1 - 1/e of the best cover (Nemhauser, Wolsey, Fisher, 1978).
         assert (1 - 1 / math.e) * best - 1e-9 <= two <= best + 1e-9
-        nine = max((len(characters(cut(list(p), "chars", 9, [0] * 8)[0]) & wanted) for p in permutations(useful, min(len(useful), 3))), default=0)
+        nine = max(
+            (
+                len(characters(cut(list(p), "chars", 9, [0] * 8)[0]) & wanted)
+                for p in permutations(useful, min(len(useful), 3))
+            ),
+            default=0,
+        )
         if len(useful) <= 3:
             assert found["recall(ceiling)@9chars"].value[query] * whole <= nine + 1e-9
 
@@ -341,14 +352,21 @@ def test_case_E07() -> None:
     chunks = [(0, 0, 5), (0, 5, 10), (0, 10, 15), (1, 0, 5), (2, 0, 5)]
     gold = [(0, (0, 0, 5), 1), (0, (1, 0, 5), 1), (0, (2, 40, 45), 2), (1, (3, 0, 5), 1)]
     task, run = made(chunks, gold, {"q0": [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6), (4, 0.5)]})
-    wanted = [DocumentMeasure(m.measure) for m in map(chunking_measure, ("documents(R@3)", "documents(P@3)", "documents(R@1)")) if isinstance(m, DocumentMeasure)]
+    wanted = [
+        DocumentMeasure(m.measure)
+        for m in map(chunking_measure, ("documents(R@3)", "documents(P@3)", "documents(R@1)"))
+        if isinstance(m, DocumentMeasure)
+    ]
     found = document_scores(run, task, wanted, resamples=10)
     assert [s.measure for s in found] == ["documents(R@3)", "documents(P@3)", "documents(R@1)"]
     # Document d2 is gold although its fragment lies in no chunk; q1's document has no chunk at all.
     assert [s.value[0] for s in found] == [1.0, 1.0, pytest.approx(1 / 3)]
     assert found[0].value[1] == 0.0
     assert (found[0].counts.queries, found[0].counts.missing, found[0].counts.without_relevant) == (3, 2, 1)
-    assert chunking_scores(run, task, [chunking_measure("recall@1chunks"), *wanted], resamples=10)[0].measure == "recall@1chunks"
+    assert (
+        chunking_scores(run, task, [chunking_measure("recall@1chunks"), *wanted], resamples=10)[0].measure
+        == "recall@1chunks"
+    )
     # Without grouping, the first three ranks are one document.
     assert evaluate(run, task.qrels, ["R@3"], resamples=10)[0].value[0] == 0.5
 
@@ -384,7 +402,9 @@ def test_what_qualifies_a_mean_is_counted() -> None:
     assert scores.value.tolist() == [0.5, 0.0, 0.0]
     c = scores.counts
     assert (c.queries, c.missing, c.empty, c.without_relevant, c.extra) == (3, 1, 1, 2, 1)
-    assert {k: scores.extras[k] for k in ("gold_characters", "gold_fragments", "empty_fragments", "unknown_fragments")} == {
+    assert {
+        k: scores.extras[k] for k in ("gold_characters", "gold_fragments", "empty_fragments", "unknown_fragments")
+    } == {
         "gold_characters": 20,
         "gold_fragments": 2,
         "empty_fragments": 1,
@@ -398,8 +418,14 @@ def test_what_qualifies_a_mean_is_counted() -> None:
 
 def test_equal_scores_are_tried_in_other_orders() -> None:
     chunks = [(0, 0, 10), (0, 20, 30), (0, 40, 50)]
-    task, run = made(chunks, [(0, (0, 0, 10), 1), (1, (0, 0, 10), 1)], {"q0": [(0, 1.0), (1, 1.0)], "q1": [(0, 2.0), (1, 1.0), (2, 1.0)]})
-    scores = scored(task, run, "recall@1chunks", "recall@2chunks", "DFR(t=1)@2chunks", "recall@5chars", "precision(omega)")
+    task, run = made(
+        chunks,
+        [(0, (0, 0, 10), 1), (1, (0, 0, 10), 1)],
+        {"q0": [(0, 1.0), (1, 1.0)], "q1": [(0, 2.0), (1, 1.0), (2, 1.0)]},
+    )
+    scores = scored(
+        task, run, "recall@1chunks", "recall@2chunks", "DFR(t=1)@2chunks", "recall@5chars", "precision(omega)"
+    )
     one = scores["recall@1chunks"]
     # The higher id stands first in the house's order.
     assert (one.value[0], one.worst[0], one.best[0]) == (0.0, 0.0, 1.0)
@@ -407,7 +433,11 @@ def test_equal_scores_are_tried_in_other_orders() -> None:
     assert (one.counts.ties, one.extras["expected_from_orders"]) == (1, 100)
     assert (scores["recall@2chunks"].counts.ties, scores["recall@2chunks"].value[0]) == (0, 1.0)
     dfr = scores["DFR(t=1)@2chunks"]
-    assert (dfr.value[0], dfr.worst[0], dfr.best[0]) == (pytest.approx(1 / math.log2(3)), pytest.approx(1 / math.log2(3)), 1.0)
+    assert (dfr.value[0], dfr.worst[0], dfr.best[0]) == (
+        pytest.approx(1 / math.log2(3)),
+        pytest.approx(1 / math.log2(3)),
+        1.0,
+    )
     assert scores["recall@5chars"].best[0] == 0.5
     assert scores["precision(omega)"].counts.ties == 0
     assert one.expected.tolist() == scored(task, run, "recall@1chunks")["recall@1chunks"].expected.tolist()
@@ -418,7 +448,9 @@ def test_equal_scores_are_tried_in_other_orders() -> None:
     st.lists(CHUNK, min_size=3, max_size=3),
     st.lists(GOLD, min_size=1, max_size=4),
     st.lists(st.sampled_from([1.0, 2.0]), min_size=3, max_size=3),
-    st.sampled_from([*(f"{name}@{b}" for name in READ + OF_FRAGMENTS for b in ("1chunks", "2chunks", "12chars")), "DFR(t=1)"]),
+    st.sampled_from(
+        [*(f"{name}@{b}" for name in READ + OF_FRAGMENTS for b in ("1chunks", "2chunks", "12chars")), "DFR(t=1)"]
+    ),
 )
 def test_best_and_worst_are_those_of_all_orders(chunks: Any, gold: Any, scores: list[float], name: str) -> None:
     task, run = made(chunks, gold, {"q0": list(enumerate(scores))})
@@ -444,8 +476,21 @@ def test_a_list_that_was_cut_off_has_an_upper_bound() -> None:
     chunks = [(0, 0, 10), (0, 10, 20), (0, 20, 30)]
     gold = [(0, (0, 0, 30), 1), (0, (0, 0, 10), 2), (1, (0, 0, 10), 1)]
     task, run = made(chunks, gold, {"q0": ranked(0), "q1": ranked(0)}, depth=1)
-    found = scored(task, run, "recall@15chars", "recall@3chunks", "recall@10chars", "DFR(t=1)", "IoU@3chunks", "fragment_recall(t=1)@2chunks")
-    assert [found[n].upper[0] for n in ("recall@15chars", "recall@3chunks", "recall@10chars")] == [pytest.approx(0.5), 1.0, pytest.approx(1 / 3)]
+    found = scored(
+        task,
+        run,
+        "recall@15chars",
+        "recall@3chunks",
+        "recall@10chars",
+        "DFR(t=1)",
+        "IoU@3chunks",
+        "fragment_recall(t=1)@2chunks",
+    )
+    assert [found[n].upper[0] for n in ("recall@15chars", "recall@3chunks", "recall@10chars")] == [
+        pytest.approx(0.5),
+        1.0,
+        pytest.approx(1 / 3),
+    ]
     assert found["recall@15chars"].counts.open == 1
     assert found["recall@10chars"].counts.open == 0
     assert found["DFR(t=1)"].value[0] == pytest.approx(2 / 3)
@@ -458,7 +503,13 @@ def test_a_list_that_was_cut_off_has_an_upper_bound() -> None:
 def test_what_may_not_be_returned_is_neither_read_nor_reachable() -> None:
     chunks = [(0, 0, 10), (0, 10, 20)]
     task, run = made(chunks, [(0, (0, 0, 20), 1)], {"q0": ranked(0, 1)})
-    allowed = Passages(task.passages.ids, task.passages.texts, task.passages.parents, task.passages.spans, candidate=np.array([False, True]))
+    allowed = Passages(
+        task.passages.ids,
+        task.passages.texts,
+        task.passages.parents,
+        task.passages.spans,
+        candidate=np.array([False, True]),
+    )
     half = Task("t", "test", task.pool, allowed, task.qrels, fragments=task.fragments)
     found = scored(half, run, "recall@2chunks", "recall(reachable)", "precision(omega)", "recall(ceiling)@2chunks")
     assert [s.value[0] for s in found.values()] == [0.5] * 4
@@ -468,8 +519,20 @@ def test_what_may_not_be_returned_is_neither_read_nor_reachable() -> None:
 def test_a_title_costs() -> None:
     """Ten characters of title before each chunk: the budget of 25 ends inside the second chunk."""
     task, run = made([(0, 0, 10), (0, 10, 20)], [(0, (0, 0, 20), 1)], {"q0": ranked(0, 1)})
-    names = ("recall@25chars", "precision(read)@25chars", "precision(sum)@2chunks", "precision(read)@2chunks", "recall(ceiling)@25chars")
-    assert [round(s.value[0], 4) for s in scored(task, run, *names, extra=np.array([10, 10])).values()] == [0.5, 0.4, 1.0, 0.5, 0.5]
+    names = (
+        "recall@25chars",
+        "precision(read)@25chars",
+        "precision(sum)@2chunks",
+        "precision(read)@2chunks",
+        "recall(ceiling)@25chars",
+    )
+    assert [round(s.value[0], 4) for s in scored(task, run, *names, extra=np.array([10, 10])).values()] == [
+        0.5,
+        0.4,
+        1.0,
+        0.5,
+        0.5,
+    ]
     assert [round(s.value[0], 4) for s in scored(task, run, *names).values()] == [1.0, 1.0, 1.0, 1.0, 1.0]
 
 

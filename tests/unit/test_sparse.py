@@ -100,7 +100,13 @@ def test_definition_equals_brute_force(load):
 
 
 @settings(max_examples=60, deadline=None)
-@given(load=loads(), block=st.sampled_from([1, 2, 5, 64]), threads=st.integers(1, 3), step=st.sampled_from([STEP, None]), tile=st.sampled_from([1, 33, 4096]))
+@given(
+    load=loads(),
+    block=st.sampled_from([1, 2, 5, 64]),
+    threads=st.integers(1, 3),
+    step=st.sampled_from([STEP, None]),
+    tile=st.sampled_from([1, 33, 4096]),
+)
 def test_compiled_form_equals_definition(load, block, threads, step, tile):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse, "_DENSE_QUERIES", block)  # sometimes with columns, sometimes without
@@ -196,7 +202,11 @@ def test_frequent_terms_become_columns_and_prefixes_hold(monkeypatch):
 
 def test_sums_past_the_bound_of_float32_stay_exact(monkeypatch):
     """2**24 + 1 steps are no float32: such a query is summed in float64."""
-    rows = np.array([0, 2, 4]), np.array([0, 1, 0, 1], np.int32), np.array([2.0**10, STEP, 2.0**10, 2 * STEP], np.float32)
+    rows = (
+        np.array([0, 2, 4]),
+        np.array([0, 1, 0, 1], np.int32),
+        np.array([2.0**10, STEP, 2.0**10, 2 * STEP], np.float32),
+    )
     lists = Postings.of(*rows, terms=2, order=np.arange(2, dtype=np.int32))
     monkeypatch.setattr(sparse, "SMALL_NANOSECONDS", -1)
     _, row, score = top_rows(lists, np.array([0, 2]), np.arange(2, dtype=np.int32), np.ones(2), depth=1, step=STEP)

@@ -49,6 +49,16 @@ def test_large_and_small_paths_agree() -> None:
     assert long.lengths.tolist() == [400_000, 0, 300_000]
 
 
+@pytest.mark.parametrize(("few", "many"), [(300, 9000), (9000, 300), (0, 9000)])
+def test_first_rows_are_found_whichever_side_is_larger(few: int, many: int) -> None:
+    rng = np.random.default_rng(0)
+    one, other = (Texts.of([f"é{n}" for n in rng.integers(0, 4000, size)]) for size in (few, many))
+    first: dict[str, int] = {}
+    for row, text in enumerate(other):
+        first.setdefault(text, row)
+    assert one.first_rows_in(other).tolist() == [first.get(text, -1) for text in one]
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_arrow_both_ways(kind: pa.DataType) -> None:
     array = pa.array(["a", "", "été", "a"]).cast(kind)

@@ -50,7 +50,9 @@ def collection(
             splits.setdefault(split, []).append((query, ids[gold], 1))
     pool = Queries(Ids.of(q for q, _ in queries), {"plain": Texts.of(text for _, text in queries)})
     tasks = {
-        split: Task("find", split, pool, passages, Qrels.of(rows), views=("text:plain", "text:coref"), measures=("RR@10",))
+        split: Task(
+            "find", split, pool, passages, Qrels.of(rows), views=("text:plain", "text:coref"), measures=("RR@10",)
+        )
         for split, rows in splits.items()
     }
     return Collection("made", "made", "0" * 64, passages, pool, {"find": tasks})
@@ -232,7 +234,9 @@ def test_one_module_hands_judgements_to_a_fit() -> None:
         reached = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
         assert not reached & {"tasks", "fragments"}, path.name
         assert "collection" not in {
-            n.value.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+            n.value.id
+            for n in ast.walk(ast.parse(path.read_text()))
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
         }, path.name
 
 

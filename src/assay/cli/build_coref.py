@@ -20,7 +20,7 @@ def command(
     anew: Annotated[bool, typer.Option("--anew", help="Replace inlined texts that are there already.")] = False,
     json: Json = False,
 ) -> None:
-    """Add a text with antecedents inlined to every passage, at the same offsets.
+    """Add a text with antecedents inlined. Every passage gets one, at the same offsets.
 
     Example: assay build coref built --resolver "command('python my_resolver.py')" --out built-coref
     """

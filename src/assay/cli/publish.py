@@ -76,7 +76,7 @@ def check_command(
     folder: Annotated[Path, typer.Argument(help="A folder with README.md and the files that it speaks of.")],
     json: Json = False,
 ) -> None:
-    """Compare a card with the files beside it: rows, types, sizes, sums. Exits 1 where the card is wrong.
+    """Compare a card with the files beside it. Rows, types, sizes, sums; exits 1 where the card is wrong.
 
     Example: assay publish check corvane
     """

@@ -337,7 +337,9 @@ def _raise_repeated(path: StrPath, query: str, passage: str, count: int, *, judg
     where = f", lines {' and '.join(lines[:2])}" if lines else ""
     others = f"; {count} such lines in all" if count > 1 else ""
     what = "is judged twice for" if judged else "is a duplicate for"
-    advice = "keep one judgement a pair" if judged else "remove the repeats, or keep the first of each with --keep-first"
+    advice = (
+        "keep one judgement a pair" if judged else "remove the repeats, or keep the first of each with --keep-first"
+    )
     raise DuplicateIdError(f"{os.fspath(path)}: passage {passage} {what} query {query}{where}{others}; {advice}")
 
 

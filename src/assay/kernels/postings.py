@@ -133,16 +133,12 @@ class Postings:
         held = np.flatnonzero(np.diff(self.start))
         if len(held):
             first = self.start[held]
-            found[held] = np.maximum(
-                np.maximum.reduceat(self.weight, first), -np.minimum.reduceat(self.weight, first)
-            )
+            found[held] = np.maximum(np.maximum.reduceat(self.weight, first), -np.minimum.reduceat(self.weight, first))
         return found
 
 
 @compiled()
-def _count(
-    offsets: Offsets, term: Codes, place: Offsets, moved: Offsets, found: Codes, count: Codes
-) -> None:
+def _count(offsets: Offsets, term: Codes, place: Offsets, moved: Offsets, found: Codes, count: Codes) -> None:
     at = 0
     for row in range(len(offsets) - 1):
         first = at

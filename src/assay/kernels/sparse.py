@@ -243,9 +243,7 @@ class _Dense:
         return cls(column, matrix, weight)
 
 
-def _answered(
-    load: _Load, dense: _Dense | None, queries: NDArray[np.int64], depth: int, buffers: local
-) -> Found:
+def _answered(load: _Load, dense: _Dense | None, queries: NDArray[np.int64], depth: int, buffers: local) -> Found:
     """Offsets, positions and scores of some queries' best rows."""
     limit = load.limit[queries]
     kind = np.float64 if dense is None else np.float32

@@ -16,7 +16,7 @@ from assay.collection import Collection
 from assay.errors import AssayError
 from assay.experiment import Compared, Result
 from assay.formats.files import replacing
-from assay.reports.tables import Table, comparisons_table, number, results_table
+from assay.reports.tables import comparisons_table, number, results_table
 from assay.sources import open_collection
 from assay.task import MASK_KEPT, WITHOUT_AS_OF, Task
 
@@ -133,7 +133,7 @@ def _group(
         "split": key[3],
         "digest": key[1],
         "rule": task.rule if task is not None else "",
-        "table": _cells(table, group, measures),
+        "table": _cells(group, measures),
         "measures": measures,
         "notes": table.notes,
         "forests": [_forest(group, m) for m in measures],
@@ -145,7 +145,7 @@ def _group(
     }
 
 
-def _cells(table: Table, group: list[Result], measures: list[str]) -> list[dict[str, Any]]:
+def _cells(group: list[Result], measures: list[str]) -> list[dict[str, Any]]:
     rows = []
     best = {m: max((r.scores_of(m).mean for r in group if _has(r, m)), default=0.0) for m in measures}
     for result in group:
