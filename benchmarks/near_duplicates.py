@@ -101,7 +101,8 @@ def main() -> None:
     texts = made(given.texts, given.words, given.share)
     exact = exact_pairs(shingled(texts, rules.shingle), rules.similarity)
     ours = set(near_duplicates(Texts.of(texts), rules).all_pairs())
-    print(f"{len(texts):,} texts, {sum(map(len, texts)) / 1e6:.0f} MB, {len(exact):,} pairs of similarity {rules.similarity} up")
+    size = sum(map(len, texts)) / 1e6
+    print(f"{len(texts):,} texts, {size:.0f} MB, {len(exact):,} pairs of similarity {rules.similarity} up")
     if ours - exact:
         raise SystemExit(f"assay found {len(ours - exact)} pairs that are not near")
     print(f"assay       recall {len(ours & exact) / len(exact):.4f}")
@@ -117,7 +118,8 @@ def main() -> None:
         print(f"datasketch  {peer:8.2f} s   ({peer / mine:.1f} times)")
     for factor in (1, 4):
         some = Texts.of(texts[: len(texts) * factor // 4])
-        print(f"assay, {len(some):>7,} texts: {seconds(lambda some=some: near_duplicates(some, rules), given.repeat):.2f} s")
+        took = seconds(lambda some=some: near_duplicates(some, rules), given.repeat)
+        print(f"assay, {len(some):>7,} texts: {took:.2f} s")
 
 
 if __name__ == "__main__":

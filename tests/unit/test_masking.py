@@ -39,6 +39,7 @@ HOUSES = {"ep": EP, "uk": UK}
         ("91999E0025 (OJ C 123, 1.2.2000, p. 15)", "[MASKED]"),
         ("text PE681.203v01-00 end", "text [MASKED] end"),
         ("Body.\nSupporter[1]: Jane Low (Party)\nQuestion reference: E-1/2020", "Body.\n[MASKED]"),
+        ("Questions E-000001, E\u2011000002 and e-000003/2020.", "Questions [MASKED]."),
         ("Directive 2014/53/EU stays, and so does 12/2020.", "Directive 2014/53/EU stays, and so does 12/2020."),
         ("nothing", "nothing"),
         ("", ""),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from assay.align import covered
 from assay.building.documents import UNKNOWN, Documents, code_points, stretches
 from assay.building.gold import Rule, project
-from assay.chunker import AnyChunker, Chunked, chunked
+from assay.chunker import AnyChunker, Chunked, chunked, filled_rows
 from assay.collection import Collection
 from assay.errors import DataError, UsageError
 from assay.fragment import Fragments
@@ -30,6 +30,12 @@ from assay.texts import Texts
 Column = npt.NDArray[np.int64]
 
 _LINE_FEED = 10
+_KEPT = ("attribution", "about", "answer")
+"""What a manifest says that is true of any chunking: whom to name, what a card says, what answers are."""
+
+_MOST_UNKNOWN = 100
+_ROOM = 1_000_000
+"""A document may be so many times as long as its passages together, and so much longer."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,14 @@ def rechunked(
             digest=hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest(),
             passages=made,
             tasks=tasks,
-            manifest={"name": collection.name, "licence": collection.licence, "source": collection.source, **recipe},
+            manifest={
+                "name": collection.name,
+                "licence": collection.licence,
+                "source": collection.source,
+                "revision": collection.revision,
+                **{key: collection.manifest[key] for key in _KEPT if key in collection.manifest},
+                **recipe,
+            },
             counts=counts,
             files={},
         ),
@@ -147,6 +160,7 @@ def documents_of(passages: Passages, *gold: Fragments) -> tuple[Texts, int]:
     if spans is None or passages.parents is None:
         raise UsageError("these passages have no documents and spans")
     wrong = np.flatnonzero((plain.lengths != spans.lengths) | (spans.document < 0))
+    _refuse_mostly_unknown(passages, spans)
     found = Documents.of(plain, spans, wanted=np.ones(len(passages.parents), np.bool_))
     for rows, what in (
         (wrong, "are not as long as their spans"),
@@ -164,6 +178,21 @@ def documents_of(passages: Passages, *gold: Fragments) -> tuple[Texts, int]:
     codes[holes] = _LINE_FEED
     cuts = [0, *np.cumsum(found.length).tolist()]
     return Texts.of(text_of(codes[a:b]) for a, b in pairwise(cuts)), int(holes.sum())
+
+
+def _refuse_mostly_unknown(passages: Passages, spans: Spans) -> None:
+    """Raises DataError where offsets are so far apart that almost nothing of a document is known."""
+    held, end = np.zeros(len(passages.parents or ()), np.int64), np.zeros(len(passages.parents or ()), np.int64)
+    known = spans.document >= 0
+    np.add.at(held, spans.document[known], spans.lengths[known])
+    np.maximum.at(end, spans.document[known], spans.end[known])
+    far = np.flatnonzero(end > _MOST_UNKNOWN * (held + 1) + _ROOM)
+    if len(far) and passages.parents is not None:
+        row = int(far[0])
+        raise DataError(
+            f"document {passages.parents[row]!r} ends at character {end[row]}, and its passages hold {held[row]}"
+            f" ({len(far)} such documents): it cannot be put together; correct the offsets of its passages"
+        )
 
 
 def _fill_from_quotes(codes: npt.NDArray[np.int32], found: Documents, parents: Ids, *, fragments: Fragments) -> None:
@@ -200,7 +229,7 @@ def _passages(old: Passages, found: Chunked, counts: dict[str, int]) -> Passages
     )
     if old.link_query is not None:
         counts["links from passages to questions left out"] = len(old.link_query)
-    rows = _same_rows(old.spans, spans)
+    rows = _rows_of_old(old, old.spans, spans)
     if rows is None:
         for view in sorted(set(old.texts) - {"plain"}):
             counts[f"passages of the view {view!r} left out: its texts belong to the old chunks"] = len(old)
@@ -216,6 +245,16 @@ def _passages(old: Passages, found: Chunked, counts: dict[str, int]) -> Passages
         dates=None if old.dates is None else old.dates[rows],
         columns={name: column.take(rows) for name, column in old.columns.items()},
     )
+
+
+def _rows_of_old(old: Passages, own: Spans, new: Spans) -> Column | None:
+    """For each new span the row of the passage that has it; None unless they are all those that are not blank."""
+    rows = _same_rows(own, new)
+    if rows is None and len(new) < len(own):
+        filled = filled_rows(old.texts["plain"])
+        found = _same_rows(own.take(filled), new)
+        rows = None if found is None else filled[found]
+    return rows
 
 
 def _same_rows(old: Spans, new: Spans) -> Column | None:

@@ -48,6 +48,8 @@ FRAGMENT_ROLES = {
     "score": Field(list[float], required=False),
     "quote": Field(list[str], required=False),
 }
+UNKNOWN_INLINED = "inlined texts of unknown chunks left out"
+"""The count of inlined texts whose passage does not exist."""
 
 
 def fields_of(names: Names, roles: Mapping[str, Field]) -> dict[str, Field]:
