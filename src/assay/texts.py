@@ -33,6 +33,33 @@ _WIDE_BLANKS = {
 }
 
 
+def _rows_of_packed(texts: Texts, other: Texts) -> npt.NDArray[np.int64] | None:
+    """`texts.first_rows_in(other)` for short rows; None where two different rows have one hash."""
+    width = max(len(texts._packed), len(other._packed))
+
+    def columns(of: Texts) -> npt.NDArray[np.uint64]:
+        zeros = [np.zeros(len(of), np.uint64)] * (width - len(of._packed))
+        return np.stack([*of._packed, *zeros, of.byte_lengths.astype(np.uint64)])
+
+    def hashed(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        mixed = np.zeros(rows.shape[1], np.uint64)
+        for column in rows:
+            mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        return mixed
+
+    mine, theirs = columns(texts), columns(other)
+    if len(other) == 0:
+        return np.full(len(texts), -1, np.int64)
+    key, keys = hashed(mine), hashed(theirs)
+    order = np.argsort(keys, kind="stable")
+    place = np.minimum(np.searchsorted(keys[order], key), len(order) - 1)
+    row = order[place]
+    same_hash = keys[row] == key
+    same = same_hash & (theirs[:, row] == mine).all(0)
+    return np.where(same, row, -1) if np.array_equal(same, same_hash) else None
+
+
 def _marked(mask: npt.NDArray[np.bool_], offsets: Offsets) -> Offsets:
     """How many bytes of each row are marked, int64."""
     counts = np.zeros(len(offsets) - 1, np.int64)
@@ -40,6 +67,10 @@ def _marked(mask: npt.NDArray[np.bool_], offsets: Offsets) -> Offsets:
     if len(filled):
         counts[filled] = np.add.reduceat(mask.view(np.int8), offsets[filled], dtype=np.int32)
     return counts
+
+
+PACKED_BYTES = 40
+"""Rows of at most so many bytes are compared as packed numbers, which needs no Arrow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +284,8 @@ class Texts:
             data, cut = self.buffer.tobytes(), self.offsets.tolist()
             keys = [data[a:b] for a, b in pairwise(cut)]
             return np.asarray(sorted(range(len(self)), key=keys.__getitem__), np.int64)
+        if self._short:
+            return np.lexsort((self.byte_lengths, *reversed(self._packed)))
         import pyarrow.compute as pc
 
         order: npt.NDArray[np.int64] = pc.array_sort_indices(self.to_arrow()).to_numpy().astype(np.int64)
@@ -265,6 +298,10 @@ class Texts:
             for row, text in enumerate(other.to_list()):
                 first.setdefault(text, row)
             return np.asarray([first.get(text, -1) for text in self.to_list()], np.int64).reshape(-1)
+        if self._short and other._short and max(len(self), len(other)) < 1 << 18:
+            found = _rows_of_packed(self, other)
+            if found is not None:
+                return found
         import pyarrow.compute as pc
 
         def places(of: Texts, among: Texts) -> npt.NDArray[np.int64]:
@@ -281,6 +318,24 @@ class Texts:
         # Backwards, so that of several equal rows the first one is written last.
         first_rows[place[rows]] = rows
         return first_rows[places(self, self)]
+
+    @property
+    def _short(self) -> bool:
+        """Whether every row is short enough to be packed into a few words, as ids are."""
+        return bool(self.byte_lengths.max(initial=0) <= PACKED_BYTES)
+
+    @cached_property
+    def _packed(self) -> list[npt.NDArray[np.uint64]]:
+        """The bytes of each row, eight to an unsigned number, first byte highest, filled up with zeros."""
+        lengths = self.byte_lengths
+        padded = np.concatenate([self.buffer, np.zeros(PACKED_BYTES + 8, np.uint8)])
+        columns = []
+        for first in range(0, max(1, int(lengths.max(initial=0))), 8):
+            place = np.arange(first, first + 8)
+            block = padded[self.offsets[:-1, None] + place]
+            block[place >= lengths[:, None]] = 0
+            columns.append(block.view(">u8").ravel().astype(np.uint64))
+        return columns
 
     @cached_property
     def digest(self) -> str:

@@ -84,3 +84,21 @@ def test_digest_tells_rows_apart_that_share_bytes() -> None:
     assert Texts.of(["ab", "c"]).digest != Texts.of(["a", "bc"]).digest
     assert Texts.of(["ab", "c"]).digest == Texts.of(["ab", "c"]).digest
     assert Texts.of(["ab", "c"]) != Texts.of(["a", "bc"])
+
+
+def test_short_and_long_rows_take_different_ways_to_one_order() -> None:
+    rng = np.random.default_rng(1)
+    letters = ["a", "b", "\x00", "é", "中", "-"]
+    rows = ["".join(rng.choice(letters, n)) for n in rng.integers(0, 12, 4000)]
+    short, long = Texts.of(rows), Texts.of([*rows, "z" * 100])
+    assert short._short
+    assert not long._short
+    by_bytes = sorted(range(len(rows)), key=lambda i: rows[i].encode())
+    assert short.byte_order().tolist() == by_bytes
+    assert [i for i in long.byte_order().tolist() if i < len(rows)] == by_bytes
+    asked = Texts.of([*rows[::3], *(r + "x" for r in rows[:1000])])
+    want = long.take(np.arange(len(rows))).first_rows_in(long)
+    assert short.first_rows_in(short).tolist() == want.tolist()
+    assert asked.first_rows_in(short).tolist() == asked.first_rows_in(long).tolist()
+    assert Texts.of([]).first_rows_in(short).tolist() == []
+    assert short.first_rows_in(Texts.of([])).tolist() == [-1] * len(rows)
