@@ -45,7 +45,7 @@ check: $(DEV)
 
 # Figures beside peers; minutes, on a quiet machine.
 bench: $(DEV)
-	$(BIN)/python -m pip install --quiet tantivy
+	$(BIN)/python -m pip install --quiet tantivy duckdb polars langchain-text-splitters
 	for b in startup resampling judging trec bm25 run chunking gold; do $(BIN)/python benchmarks/$$b.py || exit 1; done
 
 clean:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -111,6 +111,20 @@ def own_splits(splits: Mapping[str, Task]) -> dict[str, Task]:
         ([], 'all')
     """
     return {split: task for split, task in splits.items() if split != UNION or len(splits) == 1}
+
+
+def split_pairs(splits: Mapping[str, Task]) -> Iterator[tuple[tuple[str, Task], tuple[str, Task]]]:
+    """Every two own splits of a task, in the order in which splits are used: train first and test last.
+
+    Folders list them in any order, and what is said of two depends on which one is fitted on.
+
+    Example:
+        >>> from assay.audit import split_pairs
+        >>> [(one, two) for (one, _), (two, _) in split_pairs(dict.fromkeys(("dev", "test", "train")))]
+        [('train', 'dev'), ('train', 'test'), ('dev', 'test')]
+    """
+    use = {"train": 0, "test": 2}
+    return combinations(sorted(own_splits(splits).items(), key=lambda item: use.get(item[0], 1)), 2)
 
 
 def labelled_tasks(collection: Collection) -> Iterator[tuple[str, Task]]:

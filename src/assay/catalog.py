@@ -23,6 +23,14 @@ KINDS = {
     "chunker": ("assay.chunkers", "assay.chunkers"),
     "resolver": ("assay.building.resolvers", "assay.resolvers"),
 }
+EXAMPLES = {
+    "system": "bm25 or bm25('english', k1=0.9)",
+    "measure": "nDCG or RBP(p=0.8)",
+    "audit": "ids-unique",
+    "chunker": "native or window(words=120, overlap=20)",
+    "resolver": "command('python my_resolver.py')",
+}
+"""How a plug-in of each kind is written, for messages."""
 
 
 @cache
@@ -74,9 +82,7 @@ def made(kind: str, text: str) -> Any:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise UsageError(
-            f"{kind} {text!r} cannot be read; write it as a call, as in bm25 or bm25('english', k1=0.9)"
-        ) from None
+        raise UsageError(f"{kind} {text!r} cannot be read; write it as a call, as in {EXAMPLES[kind]}") from None
     return _value(kind, tree, text, outermost=True)
 
 
@@ -117,4 +123,6 @@ def _build(kind: str, name: str, positional: list[Any], named: dict[str, Any]) -
     try:
         return cls(*positional, **named)
     except TypeError as err:
-        raise UsageError(f"{name}: {err}; its parameters are {', '.join(fields) or 'none'}") from None
+        # Python speaks of `Titled.__init__()`, a name that nobody wrote.
+        reason = str(err).replace(f"{cls.__init__.__qualname__}() ", "")
+        raise UsageError(f"{name}: {reason}; its parameters are {', '.join(fields) or 'none'}") from None

@@ -14,7 +14,7 @@ code points, half-open; within a document starts never go backwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.align import aligned
-from assay.errors import ContractError, UsageError
+from assay.errors import AssayError, ContractError, UsageError
 from assay.span import Spans
 from assay.texts import Texts
 
@@ -108,7 +108,7 @@ def chunked(chunker: AnyChunker, documents: Texts, *, own: Spans | None = None) 
         own: The passages that exist, by rows of `documents`; only a chunker that chooses among them needs it.
 
     Raises:
-        ContractError: The chunker returned spans of another shape, out of range, or that go backwards.
+        ContractError: The chunker failed, or returned spans of another shape, out of range, or that go backwards.
         UsageError: It chooses among passages and there are none, or it is no chunker.
 
     Example:
@@ -123,20 +123,21 @@ def chunked(chunker: AnyChunker, documents: Texts, *, own: Spans | None = None) 
     counts: dict[str, int] = {}
     lost: list[tuple[int, str]] = []
     if isinstance(chunker, BatchChunker):
-        spans = chunker.spans_of(documents)
+        spans = _asked(chunker.name, "these documents", chunker.spans_of, documents)
     elif isinstance(chunker, Chunker):
-        spans = _joined([_column(chunker.spans(text), chunker.name) for text in documents])
+        made = (_asked(chunker.name, f"document {row}", chunker.spans, text) for row, text in enumerate(documents))
+        spans = _joined([_column(found, chunker.name) for found in made])
     elif isinstance(chunker, PieceChunker):
         spans = _of_pieces(chunker, documents, counts, lost)
     elif isinstance(chunker, PassageChunker):
         if own is None:
             raise UsageError(f"{chunker.name} chooses among passages that exist, and there are none")
-        spans = chunker.chosen(own)
+        spans = _asked(chunker.name, "these passages", chunker.chosen, own)
     else:
         raise UsageError(f"{chunker!r} is no chunker: it has none of spans, spans_of, pieces, chosen")
     refuse_wrong_spans(spans, documents, name=chunker.name)
     texts = cut(documents, spans)
-    filled = _not_blank(texts)
+    filled = filled_rows(texts)
     counts["blank chunks left out"] = counts.get("blank chunks left out", 0) + len(spans) - len(filled)
     if len(filled) < len(spans):
         spans, texts = spans.take(filled), texts.take(filled)
@@ -214,19 +215,41 @@ def one_of(name: str, **sizes: int) -> str:
         'words'
     """
     given = [word for word, size in sizes.items() if size]
-    size: Any = sizes[given[0]] if len(given) == 1 else None
-    if not isinstance(size, int) or size < 1:
+    if len(given) != 1 or not whole_numbers(sizes[given[0]]) or sizes[given[0]] < 1:
         raise UsageError(
             f"{name}: give one of {', '.join(sizes)}, a whole number above 0, as in {name}({next(iter(sizes))}=120)"
         )
     return given[0]
 
 
+def whole_numbers(*values: object) -> bool:
+    """Whether all of them are whole numbers; True and False are none.
+
+    Example:
+        >>> whole_numbers(3, 0), whole_numbers(3, True), whole_numbers("3")
+        (True, False, False)
+    """
+    return all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+
+
+def _asked(name: str, place: str, ask: Callable[[Any], Any], given: Any) -> Any:
+    """What a chunker returns; where it fails by itself, one error that says so."""
+    try:
+        return ask(given)
+    except (AssayError, OSError, MemoryError):
+        raise
+    except Exception as err:
+        raise ContractError(
+            f"{name} failed on {place}: {type(err).__name__}: {err}; this is an error of the chunker, or of the package"
+            " that it calls"
+        ) from err
+
+
 def _of_pieces(chunker: PieceChunker, documents: Texts, counts: dict[str, int], lost: list[tuple[int, str]]) -> Spans:
     """Where a chunker's texts stand."""
     columns = []
     for row, document in enumerate(documents):
-        pieces: Any = chunker.pieces(document)
+        pieces: Any = _asked(chunker.name, f"document {row}", chunker.pieces, document)
         if not isinstance(pieces, list | tuple) or not all(isinstance(piece, str) for piece in pieces):
             raise ContractError(
                 f"{chunker.name} returned {type(pieces).__name__} for document {row}; a list of texts is due"
@@ -268,7 +291,7 @@ def _joined(columns: list[Column]) -> Spans:
     return Spans(document, table[:, 0].copy(), table[:, 1].copy())
 
 
-def _not_blank(texts: Texts) -> Column:
+def filled_rows(texts: Texts) -> Column:
     """Rows of texts that hold more than blanks."""
     filled = texts.byte_lengths > 0
     rows = np.flatnonzero(filled)

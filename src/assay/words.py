@@ -100,9 +100,7 @@ def stemmers() -> list[str]:
     return sorted(Stemmer.algorithms())
 
 
-def words_of(
-    texts: Texts, rules: WordRules | None = None, *, mask: Sequence[str] = (), threads: int = 2
-) -> Words:
+def words_of(texts: Texts, rules: WordRules | None = None, *, mask: Sequence[str] = (), threads: int = 2) -> Words:
     """The words of every text as codes.
 
     Args:

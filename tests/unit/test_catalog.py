@@ -38,7 +38,7 @@ class Needs:
 
 @pytest.fixture(autouse=True)
 def _with_mix(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {**catalog.known("system"), "mix": Mix, "needs": Needs}
+    known = dict(sorted({**catalog.known("system"), "mix": Mix, "needs": Needs}.items()))
     really = catalog.known
     monkeypatch.setattr(catalog, "known", lambda kind: known if kind == "system" else really(kind))
 
@@ -115,7 +115,7 @@ def test_unknown_names_come_with_near_ones(text: str, message: str) -> None:
         ("bm25(**{'k1': 1})", "** stands where one name=value may"),
         ("bm25(*[1])", "is not a plain value"),
         ("mix(weights={[]: 1})", "is not a plain value"),
-        ("needs", "missing 1 required positional argument: 'model'; its parameters are model"),
+        ("needs", "needs: missing 1 required positional argument: 'model'; its parameters are model"),
         ("needs('a', 'b', 'c')", "its parameters are model"),
         ("bm25('english', language='german')", "multiple values"),
         ("(" * 300, "cannot be read"),
@@ -198,3 +198,14 @@ def test_strangers_register_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> 
     assert "bm25" in known
     assert "plain" not in known
     assert groups == ["assay.systems"]
+
+
+def test_a_call_that_cannot_be_read_is_answered_with_one_of_its_kind() -> None:
+    for kind, example in catalog.EXAMPLES.items():
+        with pytest.raises(UsageError, match="cannot be read") as caught:
+            catalog.made(kind, "x(")
+        assert str(caught.value).endswith(example)
+        for call in example.split(" or "):
+            name = call.partition("(")[0]
+            assert name in catalog.known(kind), call
+    assert list(catalog.EXAMPLES) == list(catalog.KINDS)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from assay.audits import verify
 from assay.errors import DuplicateIdError, FormatError, SpanError, UsageError
 from assay.formats import jsonl, shards
 from assay.formats.table import column_of
@@ -251,3 +254,51 @@ def test_xquad_in_chunk_columns(shared_data: Path) -> None:
     assert found.name == "en"
     assert (len(found.passages), len(found.queries)) == (240, 1190)
     assert found.counts["gold fragments in one chunk"] == 1190
+
+
+def test_inlined_texts_keep_the_offsets_of_their_chunks(tmp_path: Path) -> None:
+    coref = [changed(row, chunk=f"{row['chunk']}!") for row in reversed(DOCUMENTS)]
+    jsonl.write_rows(coref, folder_of(tmp_path) / "documents_coref.jsonl")
+    assert open_collection(tmp_path).passages.texts["coref"].to_list() == ["four!", "fives!", "!"]
+    coref[0] = changed(coref[0], chunk_end_char=coref[0]["chunk_end_char"] + 1)
+    jsonl.write_rows(coref, tmp_path / "documents_coref.jsonl")
+    with pytest.raises(FormatError, match=r"documents_coref\.jsonl:1 \$\.chunk_end_char: \d+ for chunk b-0"):
+        open_collection(tmp_path)
+
+
+def test_inlined_texts_of_unknown_chunks_are_a_warning(tmp_path: Path) -> None:
+    coref = [{"chunk_id": row["chunk_id"], "chunk": f"{row['chunk']}!"} for row in DOCUMENTS]
+    jsonl.write_rows(coref, folder_of(tmp_path) / "documents_coref.jsonl")
+
+    def verdict() -> str:
+        findings = verify(open_collection(tmp_path), only=["offsets-true"])
+        return next(f.verdict for f in findings if f.check == "offsets-true/coref-rows")
+
+    assert verdict() == "ok"
+    jsonl.write_rows([*coref, {"chunk_id": "z", "chunk": "extra"}], tmp_path / "documents_coref.jsonl")
+    assert verdict() == "warning"
+
+
+def test_answers_are_the_words_of_fragments_only_where_the_manifest_says_so(tmp_path: Path) -> None:
+    query = changed(QUERY, source_url=["a"], frag_start_char=[0], frag_end_char=[4], score=[1], answer=["four"])
+    folder_of(tmp_path, queries=[query])
+    assert open_collection(tmp_path).task().fragments.quotes is None  # type: ignore[union-attr]
+    jsonl.write_object({"answer": "quote"}, tmp_path / "build_manifest.json")
+    assert [f.verdict for f in verify(open_collection(tmp_path), only=["quotes-true"])] == ["ok"]
+    jsonl.write_rows([changed(query, answer=["for!"])], tmp_path / "queries.jsonl")
+    assert [f.verdict for f in verify(open_collection(tmp_path), only=["quotes-true"])] == ["error"]
+    jsonl.write_rows([changed(query, answer=["four", "more"])], tmp_path / "queries.jsonl")
+    with pytest.raises(FormatError, match=r"\$\.answer: 2 values for 1 fragments"):
+        open_collection(tmp_path)
+
+
+def test_what_the_layout_has_no_place_for_is_counted_and_several_tasks_are_refused(tmp_path: Path) -> None:
+    found = open_collection(folder_of(tmp_path))
+    assert chunk_level.left_out(found) == {}
+    dated = replace(found.passages, dates=np.array(["2020-01-01", "NaT", "NaT"], "datetime64[D]"))
+    assert chunk_level.left_out(replace(found, passages=dated)) == {"dates of chunks": 1}
+    (splits,) = found.tasks.values()
+    other = {split: replace(task, name="other") for split, task in splits.items()}
+    with pytest.raises(UsageError, match=r"several tasks with fragments \(passages, other\)"):
+        chunk_level.save(replace(found, tasks={"passages": splits, "other": other}), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -206,6 +206,7 @@ def changed(examples: list[dict[str, Any]], at: int, **changes: Any) -> list[dic
         ({"dev": changed(DEV, 0, evidences="<h1>Dues</h1>")}, FormatError, r"dev\.json \$\[0\]\.evidences: expected a list of texts"),
         ({"dev": changed(DEV, 0, question=None)}, FormatError, r"dev\.json \$\[0\]\.question: expected text, got nothing"),
         ({"documents": changed(DOCUMENTS, 1, contents=["a", 1])}, FormatError, r"documents\.json \$\[1\]\.contents: expected a list of texts"),
+        ({"documents": changed(DOCUMENTS, 1, contents=["a", "b\ud83d"])}, FormatError, r"documents\.json \$\[1\]\.contents\[1\]: a lone surrogate \(U\+D83D\) at character 1"),
         ({"train": {"a": 1}}, FormatError, r"train\.json: expected a list of objects"),
     ],
 )  # fmt: skip

@@ -96,12 +96,16 @@ def test_the_highest_score_is_the_grade() -> None:
     assert project(fragments_of(rows), passages_of([(2, 0, 10)])).qrels.triples() == [("q0", "p0", 3)]
 
 
-@pytest.mark.parametrize("name", ["any", "whole", "characters>=20", "share>=0.5"])
+@pytest.mark.parametrize(
+    "name", ["any", "whole", "characters>=20", "share>=0.5", "characters>=3,share>=0.5", "characters>=3,whole"]
+)
 def test_a_rule_prints_as_it_is_named(name: str) -> None:
     assert str(Rule.named(name)) == name
 
 
-@pytest.mark.parametrize("name", ["", "some", "characters>=", "share>=1.5", "characters>=0"])
+@pytest.mark.parametrize(
+    "name", ["", "some", "characters>=", "share>=1.5", "characters>=0", "any,whole", ",whole", "whole,whole"]
+)
 def test_a_rule_that_is_not_known_is_an_error(name: str) -> None:
     with pytest.raises(UsageError, match="rule"):
         Rule.named(name)

@@ -344,13 +344,54 @@ def test_the_command_prints_json_and_writes_parquet(tmp_path):
     assert again.counts["gold fragments in no chunk"] == record["in_none"] > 0
 
 
-def test_the_command_refuses_a_folder_of_the_other_format_and_unknown_names(tmp_path):
-    chunk("-c", "native", "--out", tmp_path)
-    with pytest.raises(UsageError, match="of another format"):
-        chunk("-c", "native", "--out", tmp_path, "--format", "parquet")
+def test_the_command_replaces_an_earlier_build_whole_and_nothing_else(tmp_path):
+    built, other = tmp_path / "built", tmp_path / "other"
+    chunk("-c", "native", "--out", built)
+    chunk("-c", "window(9)", "--out", built, "--format", "parquet")
+    assert sorted(path.name for path in built.iterdir()) == [
+        "build_manifest.json", "documents.parquet", "queries.parquet",
+    ]  # fmt: skip
+    assert "coref" not in open_collection(built).passages.texts
     with pytest.raises(UsageError, match="did you mean 'window'"):
-        chunk("-c", "windw(3)", "--out", tmp_path)
+        chunk("-c", "windw(3)", "--out", built)
     with pytest.raises(UsageError, match="did you mean 'parquet'"):
-        chunk("-c", "native", "--out", tmp_path, "--format", "parqet")
-    chunk("-c", "window(9)", "--out", tmp_path)
-    assert "coref" not in open_collection(tmp_path).passages.texts
+        chunk("-c", "native", "--out", built, "--format", "parqet")
+    other.mkdir()
+    (other / "mine.txt").write_text("kept", encoding="utf-8")
+    with pytest.raises(DataError, match="holds other files"):
+        chunk("-c", "native", "--out", other)
+    assert [path.name for path in other.iterdir()] == ["mine.txt"]
+
+
+def test_the_command_never_writes_over_the_collection_that_it_reads(tmp_path):
+    from assay.cli import app
+
+    chunk("-c", "native", "--out", tmp_path / "built")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "built").iterdir()}
+    for out in (tmp_path / "built", tmp_path):
+        done = CliRunner().invoke(app, ["chunk", str(tmp_path / "built"), "-c", "window(9)", "--out", str(out)])
+        assert isinstance(done.exception, UsageError)
+        assert "holds the collection itself" in str(done.exception)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "built").iterdir()} == before
+
+
+def test_what_is_owed_to_a_source_stays_with_its_chunks():
+    demo = open_collection("demo:chunks")
+    owing = replace(demo, revision="r1", manifest={**demo.manifest, "attribution": "Name them", "counts": {"x": 1}})
+    cut, _ = rechunked(owing, made("chunker", "window(9)"))
+    assert (cut.manifest["attribution"], cut.manifest["revision"]) == ("Name them", "r1")
+    assert "counts" not in cut.manifest
+
+
+def test_passages_kept_as_they_are_keep_their_views_though_blank_ones_are_left_out():
+    coref = {"coref": Texts.of(["A!", "blank!", "B!"])}
+    old = collection_of(["a", "  ", "b"], [(0, 0, 1), (0, 2, 4), (0, 5, 6)], views=coref)
+    cut, report = rechunked(old, made("chunker", "native"))
+    assert cut.passages.texts["coref"].to_list() == ["A!", "B!"]
+    assert report.counts["blank chunks left out"] == 1
+
+
+def test_offsets_that_no_memory_holds_are_refused():
+    texts, spans = ["a", "b"], [(0, 0, 1), (0, 10**12, 10**12 + 1)]
+    with pytest.raises(DataError, match=r"document 'd0' ends at character 1000000000001, and its passages hold 2"):
+        rechunked(collection_of(texts, spans), made("chunker", "native"))

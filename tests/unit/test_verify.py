@@ -276,6 +276,13 @@ def test_the_split_of_all_is_no_split_of_its_own() -> None:
     assert {f.verdict for f in findings} == {"ok"}
 
 
+def test_splits_are_compared_in_the_order_of_their_use_however_they_are_listed() -> None:
+    tasks = [tiny.task_of([(split, "a", 1)], ["a"], split=split) for split in ("dev", "test", "train")]
+    findings = found(collection_of(*tasks), "joint-answers")
+    assert [f.check.rpartition("/")[2] for f in findings] == ["train-dev", "train-test", "dev-test"]
+    assert "after fitting on train, report test" in findings[1].advice
+
+
 def test_case_P05() -> None:
     task = tiny.task_of([("q", "a", 1)], ["a"], name="corpus")
     for counts in ({"corpus": 5}, {"passages": 5, "queries": 1}, {"corpus": {"test": 5}}):

@@ -226,6 +226,23 @@ def test_a_query_of_both_splits_is_left_out_and_counted() -> None:
     assert "0 queries" in fitted(two(), copied, dev_split="sample")[1].refused
 
 
+def test_a_test_query_of_another_task_is_left_out_too() -> None:
+    made = collection()
+    dev = made.task("find", split="dev")
+    held = replace(dev, name="other", split="test", qrels=Qrels.of(dev.qrels.triples()[:7]))
+    both = replace(made, tasks={**made.tasks, "other": {"test": held}})
+    given = handed(both, "find")
+    assert given.left_out == 7
+    assert set(given.task.qrels.queries).isdisjoint(held.qrels.queries)
+    assert set(given.task.pool.ids).isdisjoint(held.qrels.queries)
+
+
+@pytest.mark.parametrize("measure", ["recall@1000chars", "DFR(t=1)", "documents(RR@10)", "IoU"])
+def test_weights_are_chosen_by_measures_of_passages(measure: str) -> None:
+    with pytest.raises(UsageError, match="weights are chosen by a measure of passages"):
+        fitted(two(), collection(), measure=measure)
+
+
 def test_one_module_hands_judgements_to_a_fit() -> None:
     folder = Path(weights_module.__file__).parent
     for path in folder.glob("*.py"):

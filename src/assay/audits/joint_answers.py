@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
-from assay.audit import Finding, judgements, own_splits
+from assay.audit import Finding, judgements, split_pairs
 from assay.collection import Collection
 from assay.task import Task
 
@@ -43,7 +42,7 @@ class JointAnswers:
         expected = "no passage relevant in two splits"
         pairs, notes = 0, []
         for name, splits in collection.tasks.items():
-            for (one, first), (two, second) in combinations(own_splits(splits).items(), 2):
+            for (one, first), (two, second) in split_pairs(splits):
                 pairs += 1
                 finding = self._shared(f"{self.name}/{name}/{one}-{two}", first, second)
                 notes += [finding] if finding.count else []

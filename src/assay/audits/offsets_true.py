@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from assay.audit import Finding
 from assay.building.documents import Documents
+from assay.building.tables import UNKNOWN_INLINED
 from assay.collection import Collection
 from assay.passage import Passages
 from assay.span import Spans
@@ -69,10 +70,22 @@ class OffsetsTrue:
             yield self._order(passages, spans, passages.position)
         for view in sorted(set(passages.texts) - {"plain", "raw"}):
             yield self._locator(view, len(passages))
+        if "coref" in passages.texts:
+            yield self._inlined(collection.counts.get(UNKNOWN_INLINED, 0), len(passages))
 
     def _locator(self, view: str, size: int) -> Finding:
         found = f"{size} passages with the same bounds; their texts may differ from the document by design"
         return Finding(f"{self.name}/{view}", "ok", "bounds only", found)
+
+    def _inlined(self, unknown: int, size: int) -> Finding:
+        return Finding.of(
+            f"{self.name}/coref-rows",
+            unknown,
+            verdict="warning",
+            expected="inlined texts of these passages alone",
+            found=f"{unknown} inlined texts, beside those of {size} passages, are of no passage and were left out",
+            advice="make the inlined texts anew from these passages: those of another chunking do not fit",
+        )
 
     def _empty(self, passages: Passages, spans: Spans) -> Finding:
         return Finding.of(

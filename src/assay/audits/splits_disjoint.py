@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
-from assay.audit import Finding, own_splits
+from assay.audit import Finding, split_pairs
 from assay.collection import Collection
 
 
@@ -42,7 +41,7 @@ class SplitsDisjoint:
         expected = "no query in two splits of a task"
         pairs, faults = 0, []
         for name, splits in collection.tasks.items():
-            for (one, first), (two, second) in combinations(own_splits(splits).items(), 2):
+            for (one, first), (two, second) in split_pairs(splits):
                 pairs += 1
                 shared = np.flatnonzero(first.qrels.queries.codes(second.qrels.queries) >= 0)
                 if len(shared):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.audit import Finding, own_splits
+from assay.audit import Finding, split_pairs
 from assay.collection import Collection
 from assay.query import Queries
 from assay.task import Task
@@ -50,7 +49,7 @@ class SplitsTwins:
         expected = "no query of a split in the words of another split's"
         pairs, faults = 0, []
         for name, splits in collection.tasks.items():
-            for (one, first), (two, second) in combinations(own_splits(splits).items(), 2):
+            for (one, first), (two, second) in split_pairs(splits):
                 pairs += 1
                 check = f"{self.name}/{name}/{one}-{two}"
                 found = [self._worded(check, first, second), *self._declared(check, collection, first, second)]

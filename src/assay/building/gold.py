@@ -18,6 +18,11 @@ from assay.span import Spans
 
 Rows = npt.NDArray[np.int64]
 
+_NAME = re.compile(
+    r"(?P<any>any)|(?:characters>=(?P<characters>\d+))?(?:(?:(?<=\d),|^)"
+    r"(?:(?P<whole>whole)|share>=(?P<share>0?\.\d+|[01](?:\.0*)?)))?"
+)
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -39,17 +44,19 @@ class Rule:
 
     @classmethod
     def named(cls, name: str) -> Rule:
-        """The rule of that name: `any`, `characters>=20`, `share>=0.5`, `whole`.
+        """The rule of that name: `any`, `characters>=20`, `share>=0.5`, `whole`, `characters>=20,whole`.
 
         Raises:
             UsageError: There is no such rule.
         """
-        found = re.fullmatch(r"(any|whole)|characters>=(\d+)|share>=(0?\.\d+|[01](?:\.0*)?)", name.replace(" ", ""))
-        if found is None:
-            raise UsageError(f"there is no gold rule {name!r}; rules are any, characters>=20, share>=0.5, whole")
-        if found[1]:
-            return cls() if found[1] == "any" else cls(share=1.0)
-        return cls(characters=int(found[2])) if found[2] else cls(share=float(found[3]))
+        found = _NAME.fullmatch(name.replace(" ", ""))
+        if found is None or not any(found.groups()):
+            raise UsageError(
+                f"there is no gold rule {name!r}; rules are any, characters>=20, share>=0.5, whole, and both kinds"
+                " with a comma between, as in characters>=20,whole"
+            )
+        share = 1.0 if found["whole"] else float(found["share"] or 0)
+        return cls(characters=int(found["characters"] or 1), share=share)
 
     def __str__(self) -> str:
         parts = [f"characters>={self.characters}"] if self.characters > 1 else []

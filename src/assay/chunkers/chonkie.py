@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
+from assay.chunker import whole_numbers
 from assay.errors import UnavailableError, UnknownNameError, UsageError
 
 _KINDS = {"token": "TokenChunker", "sentence": "SentenceChunker", "recursive": "RecursiveChunker"}
@@ -43,10 +44,11 @@ class Chonkie:
         if self.kind not in _KINDS:
             raise UnknownNameError.of("kind of chonkie", self.kind, _KINDS)
         size, overlap = self.size, self.overlap
-        if size < 1 or not 0 <= overlap < size or (overlap and self.kind == "recursive"):
+        fits = whole_numbers(size, overlap) and size >= 1 and 0 <= overlap < size
+        if not fits or (overlap and self.kind == "recursive"):
             raise UsageError(
-                "chonkie: size must be above 0 and overlap from 0 and smaller, 0 for recursive;"
-                f" found {size}, {overlap}"
+                "chonkie: size must be a whole number above 0 and overlap from 0 and smaller, 0 for recursive;"
+                f" found {size!r}, {overlap!r}"
             )
 
     def pieces(self, document: str) -> list[str]:

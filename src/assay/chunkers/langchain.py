@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
+from assay.chunker import whole_numbers
 from assay.errors import UnavailableError, UnknownNameError, UsageError
 
 _KINDS = {"recursive": "RecursiveCharacterTextSplitter", "character": "CharacterTextSplitter"}
@@ -41,10 +42,11 @@ class Langchain:
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise UnknownNameError.of("kind of langchain", self.kind, _KINDS)
-        if self.characters < 1 or not 0 <= self.overlap < self.characters:
+        fits = whole_numbers(self.characters, self.overlap) and self.characters >= 1
+        if not fits or not 0 <= self.overlap < self.characters:
             raise UsageError(
-                "langchain: characters must be above 0 and overlap from 0 and smaller;"
-                f" found {self.characters}, {self.overlap}"
+                "langchain: characters must be a whole number above 0 and overlap from 0 and smaller;"
+                f" found {self.characters!r}, {self.overlap!r}"
             )
         if self.kind == "character" and len(self.separators) > 1:
             raise UsageError("langchain: the kind character takes one separator")

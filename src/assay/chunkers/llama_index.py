@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
+from assay.chunker import whole_numbers
 from assay.errors import UnavailableError, UnknownNameError, UsageError
 
 _KINDS = {"sentence": "SentenceSplitter", "token": "TokenTextSplitter"}
@@ -43,9 +44,10 @@ class LlamaIndex:
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
             raise UnknownNameError.of("kind of llama_index", self.kind, _KINDS)
-        if self.words < 1 or not 0 <= self.overlap < self.words:
+        if not whole_numbers(self.words, self.overlap) or self.words < 1 or not 0 <= self.overlap < self.words:
             raise UsageError(
-                f"llama_index: words must be above 0 and overlap from 0 and smaller; found {self.words}, {self.overlap}"
+                "llama_index: words must be a whole number above 0 and overlap from 0 and smaller;"
+                f" found {self.words!r}, {self.overlap!r}"
             )
 
     def pieces(self, document: str) -> list[str]:

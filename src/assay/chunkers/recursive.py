@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.chunker import stripped
+from assay.chunker import stripped, whole_numbers
 from assay.errors import UsageError
 
 Column = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ class Recursive:
 
     def __post_init__(self) -> None:
         size: Any = self.characters
-        if not isinstance(size, int) or size < 1:
+        if not whole_numbers(size) or size < 1:
             raise UsageError(f"recursive: characters must be a whole number above 0; found {size!r}")
         given: Any = self.separators
         if not isinstance(given, list | tuple) or not all(isinstance(s, str) and s for s in given):

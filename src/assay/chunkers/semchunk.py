@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
-from assay.chunker import one_of
+from assay.chunker import one_of, whole_numbers
 from assay.errors import UnavailableError, UsageError
 
 
@@ -35,7 +35,7 @@ class Semchunk:
     def __post_init__(self) -> None:
         one_of(self.name, characters=self.characters, words=self.words)
         overlap: Any = self.overlap
-        if not isinstance(overlap, int) or not 0 <= overlap < (self.characters or self.words):
+        if not whole_numbers(overlap) or not 0 <= overlap < (self.characters or self.words):
             raise UsageError(f"semchunk: overlap must be a whole number from 0, below the size; found {overlap!r}")
 
     def pieces(self, document: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.chunker import one_of, stripped
+from assay.chunker import one_of, stripped, whole_numbers
 from assay.errors import UsageError
 
 Column = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ class Sentences:
         one_of(self.name, sentences=self.sentences, characters=self.characters)
         overlap: Any = self.overlap
         most = max(1, self.sentences) - 1
-        if not isinstance(overlap, int) or not 0 <= overlap <= most:
+        if not whole_numbers(overlap) or not 0 <= overlap <= most:
             raise UsageError(f"sentences: overlap must be a whole number from 0 to {most}; found {overlap!r}")
 
     def spans(self, document: str) -> Column:

@@ -13,7 +13,7 @@ from unicodedata import category
 import numpy as np
 import numpy.typing as npt
 
-from assay.chunker import one_of
+from assay.chunker import one_of, whole_numbers
 from assay.errors import FormatError, UnavailableError, UsageError
 from assay.kernels.characters import code_points, tabled
 from assay.span import Spans
@@ -68,7 +68,7 @@ class Window:
     def __post_init__(self) -> None:
         unit = one_of(self.name, words=self.words, characters=self.characters, tokens=self.tokens)
         overlap: Any = self.overlap
-        if not isinstance(overlap, int) or not 0 <= overlap < self._size:
+        if not whole_numbers(overlap) or not 0 <= overlap < self._size:
             raise UsageError(f"window: overlap must be a whole number from 0 to {self._size - 1}; found {overlap!r}")
         if (unit == "tokens") != bool(self.tokenizer):
             raise UsageError(

@@ -65,6 +65,17 @@ def task_of(target: str, split: str | None) -> tuple[Collection, Task]:
     return collection, collection.task(name, split=split)
 
 
+def refuse_own_folder(collection: Collection, out: Path) -> None:
+    """Raises UsageError where what is made of a collection would take the place of the collection itself."""
+    if not collection.place or collection.place.startswith("demo:"):
+        return
+    place = Path(collection.place).resolve()
+    if out.resolve() in (place, *place.parents):
+        from assay.errors import UsageError
+
+        raise UsageError(f"{out} holds the collection itself; name another folder")
+
+
 def judging_of(measures: list[str] | None, method: str, resamples: int, seed: int) -> Judging:
     """How to judge, as the options say; an unknown measure or method ends the command at once."""
     from assay.errors import UnknownNameError

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.arguments import Json, collection_of
+from assay.cli.arguments import Json, collection_of, refuse_own_folder
 from assay.cli.terminal import show_json, show_tables, working
 
 
@@ -33,6 +33,7 @@ def command(
 
     chosen = coref.resolver_of(resolver)
     opened = collection_of(collection)
+    refuse_own_folder(opened, out)
     with working(f"resolving with {resolver}"):
         made = coref.with_coref(opened, chosen, anew=anew)
         with replacing_folder(out) as part:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.cli.arguments import Json, collection_of
+from assay.cli.arguments import Json, collection_of, refuse_own_folder
 from assay.cli.terminal import show_json, show_line, show_tables, working
 
 if TYPE_CHECKING:
     from assay.building.rechunk import ChunkingReport
     from assay.reports.tables import Table
 
-_FORMATS = {"jsonl": "parquet", "parquet": "jsonl"}
+_FORMATS = ("jsonl", "parquet")
 _SHOWN = 80
 
 
@@ -24,7 +24,7 @@ def command(
         str,
         typer.Option("--chunker", "-c", help='A chunker as a call, such as native or "window(words=120, overlap=20)".'),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the new collection.")],
+    out: Annotated[Path, typer.Option(help="Folder to write; an earlier build is replaced whole or not at all.")],
     rule: Annotated[
         str, typer.Option(help="When a chunk is gold for a fragment: any, characters>=20, share>=0.5, whole.")
     ] = "any",
@@ -35,27 +35,29 @@ def command(
 
     Example: assay chunk demo:chunks --chunker "window(words=60, overlap=10)" --out chunked
     """
+    from dataclasses import replace
+
     from assay import catalog
     from assay.building.gold import Rule
     from assay.building.rechunk import rechunked
-    from assay.errors import UnknownNameError, UsageError
+    from assay.errors import UnknownNameError
     from assay.formats import jsonl
+    from assay.formats.digest import file_digests
+    from assay.formats.folders import MANIFEST, replacing_folder
     from assay.sources import chunk_level
 
     if form not in _FORMATS:
         raise UnknownNameError.of("format", form, _FORMATS)
-    stale = sorted(path.name for path in out.glob(f"*.{_FORMATS[form]}")) if out.is_dir() else []
-    if stale:
-        raise UsageError(f"{out} holds {stale[0]} already, of another format than {form}; choose an empty folder")
     wanted, made = Rule.named(rule), catalog.made("chunker", chunker)
     opened = collection_of(collection)
-    with working(f"cutting with {made.name}"):
-        cut, report = rechunked(opened, made, rule=wanted)
-    chunk_level.save(cut, out, as_parquet=form == "parquet")
-    if "coref" not in cut.passages.texts:
-        # An older run into the same folder may have left inlined texts of other chunks.
-        (out / f"documents_coref.{form}").unlink(missing_ok=True)
-    jsonl.write_object(dict(cut.manifest), out / "build_manifest.json")
+    refuse_own_folder(opened, out)
+    with replacing_folder(out) as part:
+        with working(f"cutting with {made.name}"):
+            cut, report = rechunked(opened, made, rule=wanted)
+        chunk_level.save(cut, part, as_parquet=form == "parquet")
+        jsonl.write_object({**cut.manifest, "files": file_digests(part, part.iterdir())}, part / MANIFEST)
+    unwritten = {f"{what}, left out of the files": n for what, n in chunk_level.left_out(cut).items()}
+    report = replace(report, counts={**report.counts, **unwritten})
     if json:
         show_json({"collection": opened.name, "out": str(out), **report.record()})
         return
@@ -77,4 +79,4 @@ def _table(name: str, report: ChunkingReport) -> Table:
     )
     notes = [f"{what}: {count}" for what, count in report.counts.items() if count]
     notes += [f"not placed, of {document}: {text[:_SHOWN]!r}" for document, text in report.not_placed[:3]]
-    return Table(f"{name} cut by {report.chunker}", ("", ""), rows, tuple(notes))
+    return Table(f"{name} cut by {report.chunker}", ("what", "is"), rows, tuple(notes))

@@ -97,6 +97,5 @@ def fit_table(report: FitReport) -> Table:
         notes.append(f"not fitted: {report.refused}")
     else:
         notes.append("a mean on the split that weights were chosen on is too high: report the mean on test")
-    return Table(
-        f"weights for {report.task}", ("weights", "values", f"{report.measure} on dev"), tuple(rows), tuple(notes)
-    )
+    columns = ("weights", "values", f"{report.measure} on {report.split}")
+    return Table(f"weights for {report.task}", columns, tuple(rows), tuple(notes))

@@ -19,7 +19,6 @@ from assay.texts import Texts
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Days = npt.NDArray[np.datetime64]
 
 _ARRAYS = {int: np.int64, float: np.float64, bool: np.bool_}

@@ -98,7 +98,7 @@ def publish(
             refuse, or the folder is that of the collection itself or a git checkout.
         FileError: The folder holds other things, or cannot be written.
     """
-    fragments = _gold(collection)
+    fragments = chunk_level.gold_of(collection)
     if collection.place and Path(collection.place).resolve() == folder.resolve():
         raise UsageError(f"{folder} holds the collection itself; publish it to another folder")
     if (folder / ".git").exists():
@@ -139,17 +139,6 @@ def card_of(opened: Collection, configs: list[Config], figures: list[Figures]) -
     )
 
 
-def _gold(collection: Collection) -> Fragments:
-    """The fragments of all splits; the layout has one task."""
-    gold = [task for splits in collection.tasks.values() for task in splits.values() if task.fragments is not None]
-    if collection.passages.spans is None or collection.passages.parents is None or not gold:
-        raise UsageError(f"{collection.name}: the chunk-level layout needs passages with spans and gold fragments")
-    if len({task.name for task in gold}) > 1:
-        names = ", ".join(dict.fromkeys(task.name for task in gold))
-        raise UsageError(f"{collection.name} has several tasks with fragments ({names}); the layout holds one")
-    return max((task.fragments for task in gold if task.fragments is not None), key=len)
-
-
 def _write_tables(collection: Collection, fragments: Fragments, part: Path, shard_bytes: int) -> dict[str, int]:
     passages, queries = collection.passages, collection.queries
     by_split, unsplit = _by_split(queries)
@@ -163,7 +152,7 @@ def _write_tables(collection: Collection, fragments: Fragments, part: Path, shar
             Queries(mine.ids, mine.texts, columns={n: c for n, c in mine.columns.items() if n != "split"}), fragments
         )
         write_split(columns, part / "queries", split, shard_bytes=shard_bytes)
-    return _left_out(collection, unsplit)
+    return {**({"queries without a split": unsplit} if unsplit else {}), **chunk_level.left_out(collection)}
 
 
 def _by_split(queries: Queries) -> tuple[dict[str, npt.NDArray[np.int64]], int]:
@@ -174,23 +163,6 @@ def _by_split(queries: Queries) -> tuple[dict[str, npt.NDArray[np.int64]], int]:
     for name in names:
         refuse_split(name)
     return {name: np.flatnonzero(split == name) for name in names}, int((split == "").sum())
-
-
-def _left_out(collection: Collection, unsplit: int) -> dict[str, int]:
-    passages, queries = collection.passages, collection.queries
-    fragmented = [s for s in collection.tasks.values() if any(t.fragments is not None for t in s.values())]
-    found = {
-        "queries without a split": unsplit,
-        "dates of chunks": 0 if passages.dates is None else int((~np.isnat(passages.dates)).sum()),
-        "dates of queries": 0 if queries.dates is None else int((~np.isnat(queries.dates)).sum()),
-        "links from chunks to queries": 0 if passages.link_query is None else len(passages.link_query),
-        "tasks without fragments": len(collection.tasks) - len(fragmented),
-    }
-    for view in sorted(set(passages.texts) - {"plain", "coref"}):
-        found[f"texts of the view {view!r} of chunks"] = len(passages)
-    for view in sorted(set(queries.texts) - {"plain"}):
-        found[f"texts of the view {view!r} of queries"] = len(queries)
-    return {name: number for name, number in found.items() if number}
 
 
 def _write_manifest(collection: Collection, about: About, left_out: Mapping[str, int], part: Path) -> None:

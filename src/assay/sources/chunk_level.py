@@ -13,15 +13,24 @@ from pathlib import Path
 
 import numpy as np
 
+from assay.building.columns import document_columns, query_columns
 from assay.building.splits import fragment_tasks
-from assay.building.tables import FRAGMENT_ROLES, PASSAGE_ROLES, fields_of, fragments_of, passages_of
+from assay.building.tables import (
+    FRAGMENT_ROLES,
+    PASSAGE_ROLES,
+    UNKNOWN_INLINED,
+    fields_of,
+    fragments_of,
+    passages_of,
+)
 from assay.collection import Collection
 from assay.errors import FormatError, UsageError
 from assay.formats import jsonl, parquet, shards
 from assay.formats.digest import digest_of, file_digests
-from assay.formats.table import Column, Field, Lists, Table, column_of
+from assay.formats.table import Field, Table
 from assay.fragment import Fragments
 from assay.ids import Ids
+from assay.passage import Passages
 from assay.query import Queries
 from assay.task import Task
 from assay.texts import Texts
@@ -47,7 +56,12 @@ _QUERIES = {
     "split": Field(str, required=False),
     **fields_of(_FRAGMENTS, FRAGMENT_ROLES),
 }
-_COREF = {"chunk_id": Field(str), "chunk": Field(str)}
+_COREF = {
+    "chunk_id": Field(str),
+    "chunk": Field(str),
+    "chunk_start_char": Field(int, required=False),
+    "chunk_end_char": Field(int, required=False),
+}
 
 
 def recognises(path: Path) -> bool:
@@ -77,10 +91,12 @@ def load(path: Path) -> Collection:
     counts: dict[str, int] = {**documents.noted("documents"), **asked.noted("queries")}
     passages = passages_of(documents, _DOCUMENTS, counts)
     if files["documents_coref"]:
-        coref = _coref(shards.read(files["documents_coref"], _COREF), passages.ids, counts)
+        coref = _coref(shards.read(files["documents_coref"], _COREF), passages, counts)
         passages = replace(passages, texts={**passages.texts, "coref": coref})
     queries = _queries(asked, counts)
-    fragments = fragments_of(asked, _FRAGMENTS, queries.ids)
+    # A builder that wrote the words of every fragment into `answer` says so; otherwise they may be anything.
+    gold = {**_FRAGMENTS, "quote": "answer"} if manifest.get("answer") == "quote" else _FRAGMENTS
+    fragments = fragments_of(asked, gold, queries.ids)
     # A collection that was cut anew says by which rule its gold was projected.
     rule = str(manifest.get("gold_rule", "any"))
     tasks = {TASK: fragment_tasks(TASK, fragments, passages=passages, queries=queries, rule=rule)}
@@ -106,62 +122,60 @@ def load(path: Path) -> Collection:
 def save(collection: Collection, path: Path, *, as_parquet: bool = False) -> None:
     """Writes a collection as `documents.jsonl`, `queries.jsonl` and, where it has that view, `documents_coref.jsonl`.
 
+    What the layout has no place for is not written; `left_out` counts it. The manifest is the caller's.
+
     Args:
-        collection: Passages with spans, and tasks with gold fragments.
+        collection: Passages with spans, and a task with gold fragments.
         path: A folder, made where it is missing.
         as_parquet: Write `.parquet` files in place of `.jsonl`.
 
-    What the layout has no place for (dates, links, the manifest) is not written, nor is the gold of queries
-    without a split, which no task holds.
-
     Raises:
-        UsageError: The collection has no spans or no gold fragments.
+        UsageError: The collection has no spans or no gold fragments, or several tasks with fragments.
+        DataError: `n_gold` of a query is not the number of its fragments.
     """
-    passages, queries = collection.passages, collection.queries
-    gold = [task.fragments for tasks in collection.tasks.values() for task in tasks.values() if task.fragments]
-    if passages.spans is None or passages.parents is None or not gold:
-        raise UsageError(f"{collection.name}: the chunk-level layout needs passages with spans and gold fragments")
+    passages, fragments = collection.passages, gold_of(collection)
     path.mkdir(parents=True, exist_ok=True)
     write, suffix = (parquet.write_table, "parquet") if as_parquet else (jsonl.write_table, "jsonl")
-    document = passages.spans.document
-    columns: dict[str, Column] = {
-        "chunk_id": passages.ids.texts,
-        "chunk": passages.texts["plain"],
-        "source_url": passages.parents.texts.take(document),
-    }
-    if passages.titles is not None:
-        columns["title"] = passages.titles.take(document)
-    if passages.position is not None:
-        columns["chunk_idx"] = passages.position
-    columns |= {"chunk_start_char": passages.spans.start, "chunk_end_char": passages.spans.end}
-    if passages.candidate is not None:
-        columns["is_candidate"] = passages.candidate
-    write({**columns, **passages.columns}, path / f"documents.{suffix}")
+    write(document_columns(passages), path / f"documents.{suffix}")
     if "coref" in passages.texts:
         coref = {"chunk_id": passages.ids.texts, "chunk": passages.texts["coref"]}
         write(coref, path / f"documents_coref.{suffix}")
-    # Splits of a task hold parts of the same fragments; the largest part holds all that any task asks.
-    write(_query_columns(queries, max(gold, key=len)), path / f"queries.{suffix}")
+    write(query_columns(collection.queries, fragments), path / f"queries.{suffix}")
 
 
-def _query_columns(queries: Queries, fragments: Fragments) -> dict[str, Column]:
-    rows = np.argsort(fragments.query, kind="stable")
-    sorted_ = fragments.take(rows)
-    code = queries.ids.codes(fragments.queries)[sorted_.query]
-    offsets = np.zeros(len(queries) + 1, np.int64)
-    np.cumsum(np.bincount(code, minlength=len(queries)), out=offsets[1:])
-    order = np.argsort(code, kind="stable")
-    sorted_ = sorted_.take(order)
-    columns: dict[str, Column] = {"query_id": queries.ids.texts, "query": queries.texts["plain"], **queries.columns}
-    columns.pop("answer", None)
-    answers = queries.columns.get("answer")
-    if answers is not None:
-        columns["answer"] = column_of([json.loads(text) if text else [] for text in answers.to_list()], list[str])
-    columns["score"] = Lists(offsets, sorted_.grade)
-    columns["source_url"] = Lists(offsets, fragments.documents.texts.take(sorted_.spans.document))
-    columns["frag_start_char"] = Lists(offsets, sorted_.spans.start)
-    columns["frag_end_char"] = Lists(offsets, sorted_.spans.end)
-    return columns
+def gold_of(collection: Collection) -> Fragments:
+    """The fragments of all splits of the one task that the layout has a place for.
+
+    Raises:
+        UsageError: The passages have no spans, or not exactly one task has fragments.
+    """
+    gold = [task for splits in collection.tasks.values() for task in splits.values() if task.fragments is not None]
+    if collection.passages.spans is None or collection.passages.parents is None or not gold:
+        raise UsageError(f"{collection.name}: the chunk-level layout needs passages with spans and gold fragments")
+    if len({task.name for task in gold}) > 1:
+        names = ", ".join(dict.fromkeys(task.name for task in gold))
+        raise UsageError(f"{collection.name} has several tasks with fragments ({names}); the layout holds one")
+    # Splits of a task hold parts of the same fragments; the largest part holds all that the task asks.
+    return max((task.fragments for task in gold if task.fragments is not None), key=len)
+
+
+def left_out(collection: Collection) -> dict[str, int]:
+    """What of a collection the layout has no place for, by kind; kinds of which there is nothing are not named."""
+    passages, queries = collection.passages, collection.queries
+    tasks = [task for splits in collection.tasks.values() for task in splits.values()]
+    plain = [splits for splits in collection.tasks.values() if all(t.fragments is None for t in splits.values())]
+    found = {
+        "dates of chunks": 0 if passages.dates is None else int((~np.isnat(passages.dates)).sum()),
+        "dates of queries": 0 if queries.dates is None else int((~np.isnat(queries.dates)).sum()),
+        "links from chunks to queries": 0 if passages.link_query is None else len(passages.link_query),
+        "tasks without fragments": len(plain),
+        "rules of which passages may answer": len({task.rule for task in tasks if task.asked is not None}),
+    }
+    for view in sorted(set(passages.texts) - {"plain", "coref"}):
+        found[f"texts of the view {view!r} of chunks"] = len(passages)
+    for view in sorted(set(queries.texts) - {"plain"}):
+        found[f"texts of the view {view!r} of queries"] = len(queries)
+    return {name: number for name, number in found.items() if number}
 
 
 def _with_splits(table: Table, name: str) -> Table:
@@ -183,16 +197,32 @@ def _place(path: Path) -> tuple[Path, str]:
     return path, ""
 
 
-def _coref(table: Table, ids: Ids, counts: dict[str, int]) -> Texts:
-    """The inlined texts in the order of the chunks."""
-    rows = table.ids("chunk_id", what="chunk", text="chunk").codes(ids)
+def _coref(table: Table, passages: Passages, counts: dict[str, int]) -> Texts:
+    """The inlined texts in the order of the chunks.
+
+    Raises:
+        FormatError: A chunk has none, or the table's offsets are not those of the chunks.
+    """
+    ids = passages.ids
+    rows = table.ids("chunk_id", what="chunk", text="chunk").codes(ids).astype(np.int64)
     missing = np.flatnonzero(rows < 0)
     if len(missing):
         raise FormatError(
             f"documents_coref has no text for {len(missing)} of {len(ids)} chunks (first: {ids[int(missing[0])]});"
             " it must hold the chunks of documents"
         )
-    counts["inlined texts of unknown chunks left out"] = len(table) - len(ids)
+    for name in ("start", "end"):
+        column = _DOCUMENTS[name]
+        own = getattr(passages.spans, name)
+        moved = np.flatnonzero(table.array(column)[rows] != own) if column in table else missing
+        if len(moved):
+            row = int(moved[0])
+            there = int(rows[row])
+            raise FormatError(
+                f"{table.where(there, column)}: {table.array(column)[there]} for chunk {ids[row]}, documents says"
+                f" {own[row]} ({len(moved)} such chunks); inlined texts keep the offsets of their chunks"
+            )
+    counts[UNKNOWN_INLINED] = len(table) - len(ids)
     return table.text("chunk").take(rows)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.building.columns import document_columns, query_columns
 from assay.building.splits import fragment_tasks
 from assay.building.tags import CLEANERS
 from assay.collection import Collection
@@ -27,7 +28,7 @@ from assay.formats.beir import read_qrels
 from assay.formats.digest import digest_of, file_digests
 from assay.formats.files import opened
 from assay.formats.folders import MANIFEST, replacing_folder
-from assay.formats.table import Column, Field, Lists, column_of, quoted
+from assay.formats.table import Field, quoted
 from assay.fragment import Fragments
 from assay.ids import Ids
 from assay.passage import Passages
@@ -138,6 +139,7 @@ def _manifest(cleaner: str, revision: str, files: Mapping[str, str]) -> dict[str
         "licence": LICENCE,
         "attribution": ATTRIBUTION,
         "cleaner": cleaner,
+        "answer": "quote",
         "splits": f"test: dev.json; dev: random.Random({SEED}).sample of the labelled train.json; train: the rest",
         "upstream": files,
     }
@@ -158,46 +160,14 @@ def save(collection: Collection, path: Path) -> None:
     gold = [task.fragments for tasks in collection.tasks.values() for task in tasks.values() if task.fragments]
     if passages.spans is None or passages.parents is None or passages.titles is None or not gold:
         raise UsageError(f"{collection.name}: saving needs passages with titles and spans, and gold fragments")
-    document = passages.spans.document
-    tables: dict[str, Mapping[str, Column]] = {
-        "documents": {
-            "chunk_id": passages.ids.texts,
-            "chunk": passages.texts["plain"],
-            "source_url": passages.parents.texts.take(document),
-            "title": passages.titles.take(document),
-            "chunk_idx": np.asarray(passages.position, np.int64),
-            "chunk_start_char": passages.spans.start,
-            "chunk_end_char": passages.spans.end,
-        },
-        "queries": _query_columns(collection.queries, max(gold, key=len)),
-    }
+    tables = {"documents": document_columns(passages), "queries": query_columns(collection.queries, max(gold, key=len))}
     if "coref" in passages.texts:
-        tables["documents_coref"] = {**tables["documents"], "chunk": passages.texts["coref"]}
+        tables["documents_coref"] = document_columns(passages, view="coref")
     with replacing_folder(path) as part:
         for name, columns in tables.items():
             parquet.write_table(columns, part / f"{name}.parquet")
         files = file_digests(part, part.iterdir())
         jsonl.write_object({**collection.manifest, "files": files}, part / MANIFEST)
-
-
-def _query_columns(queries: Queries, fragments: Fragments) -> dict[str, Column]:
-    order = np.argsort(fragments.query, kind="stable")
-    gold = fragments.take(order)
-    size = np.bincount(gold.query, minlength=len(queries))
-    offsets = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    answers = queries.columns["answer"].to_list()
-    return {
-        "query_id": queries.ids.texts,
-        "original_query": queries.columns["original_query"],
-        "query": queries.texts["plain"],
-        "answer": column_of([json.loads(text) for text in answers], list[str]),
-        "score": Lists(offsets, gold.grade.astype(np.int64)),
-        "source_url": Lists(offsets, gold.documents.texts.take(gold.spans.document)),
-        "frag_start_char": Lists(offsets, gold.spans.start),
-        "frag_end_char": Lists(offsets, gold.spans.end),
-        "n_gold": size.astype(np.int64),
-        "split": queries.columns["split"],
-    }
 
 
 def _passages(documents: list[_Document], cleaner: str, counts: dict[str, int]) -> tuple[Passages, list[str]]:
@@ -390,11 +360,23 @@ def _text(found: dict[str, Any], name: str, place: str) -> str:
     value = found.get(name)
     if not isinstance(value, str):
         raise FormatError(f"{place}.{name}: expected text, got {'nothing' if value is None else quoted(value)}")
-    return value
+    return _whole(value, f"{place}.{name}")
 
 
 def _texts(found: dict[str, Any], name: str, place: str) -> list[str]:
     value = found.get(name)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise FormatError(f"{place}.{name}: expected a list of texts, got {quoted(value)}")
-    return value
+    return [_whole(item, f"{place}.{name}[{number}]") for number, item in enumerate(value)]
+
+
+def _whole(text: str, place: str) -> str:
+    """The text, unless half a character stands in it, which JSON can say and UTF-8 cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as err:
+        character = ord(text[err.start])
+        raise FormatError(
+            f"{place}: a lone surrogate (U+{character:04X}) at character {err.start}; repair the text"
+        ) from None
+    return text

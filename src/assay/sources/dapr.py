@@ -393,6 +393,7 @@ def _manifest(subset: str, hub: _Hub, counts: Mapping[str, int], part: Path) -> 
         "source": f"https://huggingface.co/datasets/{REPO}",
         "revision": hub.commit.id,
         "licence": LICENCE,
+        "answer": "quote",
         "upstream": dict(sorted(hub.digests.items())),
         "built": dict(counts),
         "files": file_digests(part, part.iterdir()),

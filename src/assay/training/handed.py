@@ -33,7 +33,7 @@ class Handed:
         split: The split that they are of: `dev`, or `dev of train` where they were drawn from it.
         drawn_from: Of how many train queries they were drawn; None where there is a dev split.
         seed: Of the draw; None where there is a dev split.
-        left_out: Queries of the split that are test queries too, and therefore left out.
+        left_out: Queries of the split that are test queries too, of any task, and therefore left out.
     """
 
     task: Task
@@ -47,7 +47,8 @@ def handed(collection: Collection, task_name: str | None = None, *, split: str =
     """The task to choose on: the split asked for, or, without a dev split, a sample of train.
 
     The sample is DAPR's: `random.Random(seed).sample` of the train queries in the order of their judgements, as many as
-    the test split has, but never more than half of train. A query that is also judged in the test split is left out.
+    the test split has, but never more than half of train. A query that is also judged in the test split, of
+    this task or of another one, is left out.
 
     Args:
         collection: Where the task is from.
@@ -63,6 +64,7 @@ def handed(collection: Collection, task_name: str | None = None, *, split: str =
         raise UsageError(f"a fit never sees the split {split!r}: fit on train, choose on dev, report on test")
     splits = _splits(collection, task_name)
     test = splits[HELD_OUT].qrels.queries if HELD_OUT in splits else None
+    held_out = [s[HELD_OUT].qrels.queries for s in collection.tasks.values() if HELD_OUT in s]
     drawn = split == _DEV and _DEV not in splits
     if drawn and _TRAIN not in splits:
         raise UsageError(
@@ -73,9 +75,12 @@ def handed(collection: Collection, task_name: str | None = None, *, split: str =
     if name not in splits:
         raise UnknownNameError.of(f"split of {collection.name}", split, splits)
     task = splits[name]
-    rows = np.arange(len(task.qrels.queries))
-    kept = rows if test is None else rows[test.codes(task.qrels.queries) < 0]
-    left_out = len(rows) - len(kept)
+    asked = task.qrels.queries
+    free = np.ones(len(asked), np.bool_)
+    for queries in held_out:
+        free &= queries.codes(asked) < 0
+    kept = np.flatnonzero(free)
+    left_out = len(asked) - len(kept)
     if not drawn:
         return Handed(_only(task, kept), name, None, None, left_out)
     wanted = len(kept) // 2 if test is None else min(len(test), len(kept) // 2)

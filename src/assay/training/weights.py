@@ -13,7 +13,9 @@ from assay import measures
 from assay.collection import Collection
 from assay.errors import UsageError
 from assay.evaluation import judge
+from assay.evaluation.span_measure import FORMS
 from assay.harness import retrieve_each
+from assay.measure import Measure
 from assay.system import short_call
 from assay.task import Task
 from assay.training.handed import handed
@@ -90,7 +92,9 @@ def fitted(
         indexes: Folder of kept indexes.
 
     Raises:
-        UsageError: The system has no weights to fit, the grid is too large, or the split may not be seen.
+        UsageError: The system has no weights to fit, the grid is too large, the split may not be seen, or the measure
+            is one of chunkings.
+        UnknownNameError: There is no such task, split or measure.
     """
     parts = getattr(system, "parts", ())
     if len(parts) < 2 or not hasattr(system, "weights"):
@@ -100,7 +104,7 @@ def fitted(
         )
     given = handed(collection, task_name, split=dev_split, seed=seed)
     task = given.task
-    wanted = measures.parse(measure or task.measures[0])
+    wanted = _passage_measure(measure or task.measures[0])
     deep = task.depth if depth is None else depth
     queries, relevant = len(task.rows), _relevant(task)
     refused = _refusal(queries, relevant)
@@ -176,6 +180,12 @@ def chosen(means: list[tuple[tuple[float, ...], float]]) -> tuple[float, ...]:
     top = max(mean for _, mean in means)
     level = [weights for weights, mean in means if mean >= top - SAME]
     return min(level, key=lambda w: (round(sum((x - 1 / len(w)) ** 2 for x in w), 12), tuple(-x for x in w)))
+
+
+def _passage_measure(name: str) -> Measure:
+    if name.split("@")[0].split("(")[0].strip() in (*FORMS, "documents"):
+        raise UsageError(f"{name}: weights are chosen by a measure of passages, such as nDCG@10 or R@100")
+    return measures.parse(name)
 
 
 def _relevant(task: Task) -> int:
