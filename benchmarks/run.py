@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -66,12 +67,19 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=10_962)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--write", type=Path, help="only write the collection into this folder")
     arguments = parser.parse_args()
+    if arguments.write is not None:
+        written(made(arguments.documents, arguments.queries), arguments.write)
+        return
     record: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "main").mkdir()
-        written(made(arguments.documents, arguments.queries), place / "main")
+        # In a process of its own: the peak memory of a child counts that of its parent before the start.
+        maker = [sys.executable, __file__, "--write", str(place / "main")]
+        sizes = ["--documents", str(arguments.documents), "--queries", str(arguments.queries)]
+        subprocess.run([*maker, *sizes], check=True)
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(place / "numba")}
         for task in TASKS:
             command = [sys.executable, "-m", "assay", "run", str(place / "main" / task), "--system", "bm25", "--json"]

@@ -41,6 +41,7 @@ class Result:
         scores: One per measure, in the order asked for.
         spec: The recipe: system with all its fields, views read, depth, seed, version.
         place: Where the collection was opened from.
+        gold_rule: By which rule a passage is gold for a fragment; empty where gold is not made of fragments.
     """
 
     system: str
@@ -52,6 +53,7 @@ class Result:
     digest: str = ""
     spec: dict[str, Any] = field(default_factory=dict)
     place: str = ""
+    gold_rule: str = ""
 
     @property
     def folder(self) -> Path:
@@ -182,6 +184,7 @@ def judged_run(
         collection.digest,
         dict(spec),
         collection.place,
+        task.gold_rule,
     )
 
 
@@ -258,6 +261,7 @@ def store(result: Result, folder: Path) -> Path:
         "task": result.task,
         "split": result.split,
         "source": result.place,
+        "gold_rule": result.gold_rule,
         "run": result.spec,
         "run_name": result.run.name,
         "counts": dict(result.run.counts),
@@ -305,6 +309,7 @@ def _stored(place: Path) -> Result:
         spec["digest"],
         spec["run"],
         spec["source"],
+        spec["gold_rule"],
     )
 
 

@@ -41,6 +41,7 @@ class Task:
         excluded: Whether a query's own passage (equal id) is kept from it.
         query_view: The text view of queries that systems get.
         ties: Per query of `pool` the cluster to resample by, int64; None: queries are independent.
+        gold_rule: Name of the rule by which a passage is gold for a fragment; empty without fragments.
         fragments: Gold spans behind the qrels, where the collection has them.
         classes: Per passage its class of equivalent passages, int64; None: no equivalents known.
         mask: Tokens that stand for masked identifiers.
@@ -59,6 +60,7 @@ class Task:
     excluded: bool = False
     query_view: str = "plain"
     ties: npt.NDArray[np.int64] | None = None
+    gold_rule: str = ""
     fragments: Fragments | None = None
     classes: npt.NDArray[np.int64] | None = None
     mask: tuple[str, ...] = ()

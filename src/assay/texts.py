@@ -60,6 +60,28 @@ def _rows_of_packed(texts: Texts, other: Texts) -> npt.NDArray[np.int64] | None:
     return np.where(same, row, -1) if np.array_equal(same, same_hash) else None
 
 
+def numbers_of(array: Any) -> npt.NDArray[Any]:
+    """The values of an Arrow array or chunked array of numbers without nulls, as a NumPy array.
+
+    Arrow's own ways to NumPy and back import pandas where it is installed, which takes longer than most commands.
+    """
+    if hasattr(array, "chunks"):
+        parts = [numbers_of(chunk) for chunk in array.chunks]
+        return np.concatenate(parts) if parts else np.zeros(0, array.type.to_pandas_dtype())
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    if len(array) == 0:
+        return np.zeros(0, dtype)
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+
+
+def arrow_of(numbers: npt.NDArray[Any]) -> Any:
+    """An Arrow array over the same memory as a NumPy array of numbers."""
+    import pyarrow as pa
+
+    numbers = np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(numbers)])
+
+
 def _marked(mask: npt.NDArray[np.bool_], offsets: Offsets) -> Offsets:
     """How many bytes of each row are marked, int64."""
     counts = np.zeros(len(offsets) - 1, np.int64)
@@ -183,7 +205,7 @@ class Texts:
             return Texts(np.concatenate(pieces) if pieces else np.zeros(0, np.uint8), offsets)
         import pyarrow as pa
 
-        return Texts.from_arrow(self.to_arrow().take(pa.array(rows)))
+        return Texts.from_arrow(self.to_arrow().take(arrow_of(rows)))
 
     @cached_property
     def byte_lengths(self) -> Offsets:
@@ -199,7 +221,7 @@ class Texts:
             return _marked((self.buffer & 0xC0) != 0x80, self.offsets)
         import pyarrow.compute as pc
 
-        lengths: Offsets = pc.utf8_length(self.to_arrow()).to_numpy().astype(np.int64)
+        lengths: Offsets = numbers_of(pc.utf8_length(self.to_arrow())).astype(np.int64)
         return lengths
 
     @cached_property
@@ -288,7 +310,7 @@ class Texts:
             return np.lexsort((self.byte_lengths, *reversed(self._packed)))
         import pyarrow.compute as pc
 
-        order: npt.NDArray[np.int64] = pc.array_sort_indices(self.to_arrow()).to_numpy().astype(np.int64)
+        order: npt.NDArray[np.int64] = numbers_of(pc.array_sort_indices(self.to_arrow())).astype(np.int64)
         return order
 
     def first_rows_in(self, other: Texts) -> npt.NDArray[np.int64]:
@@ -306,7 +328,7 @@ class Texts:
 
         def places(of: Texts, among: Texts) -> npt.NDArray[np.int64]:
             found = pc.index_in(of.to_arrow(), value_set=among.to_arrow())
-            rows: npt.NDArray[np.int64] = found.fill_null(-1).to_numpy().astype(np.int64)
+            rows: npt.NDArray[np.int64] = numbers_of(found.fill_null(-1)).astype(np.int64)
             return rows
 
         if len(self) * 4 > len(other):

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.errors import UsageError
-from assay.texts import Texts
+from assay.texts import Texts, numbers_of
 
 Offsets = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -203,8 +203,8 @@ def _raw_words(chunk: Any, cut_out: Sequence[str]) -> tuple[Any, Codes, Offsets]
     blanked = pa.py_buffer(data.to_pybytes().translate(_BLANKED) if data is not None else b"")
     lists = pc.ascii_split_whitespace(type(chunk).from_buffers(len(chunk), cuts, blanked))
     coded = lists.flatten().dictionary_encode()
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    return coded.dictionary, coded.indices.to_numpy(), offsets - offsets[0]
+    offsets = numbers_of(lists.offsets).astype(np.int64)
+    return coded.dictionary, numbers_of(coded.indices), offsets - offsets[0]
 
 
 def _raw_vocabulary(dictionaries: Sequence[Any]) -> tuple[Any, Codes]:
@@ -214,7 +214,7 @@ def _raw_vocabulary(dictionaries: Sequence[Any]) -> tuple[Any, Codes]:
     # 64-bit offsets: the words of all chunks may pass 2 GiB where texts have no blanks.
     large = [d.cast(pa.large_string()) for d in dictionaries]
     coded = pa.chunked_array(large, pa.large_string()).combine_chunks().dictionary_encode()
-    return coded.dictionary, coded.indices.to_numpy()
+    return coded.dictionary, numbers_of(coded.indices)
 
 
 def _pieces(raw: Any, rules: WordRules, dropped: frozenset[str]) -> _Pieces:
@@ -244,7 +244,7 @@ def _spelled_words(raw: Any) -> tuple[list[str], Offsets]:
     if all(map(str.isascii, runs)):
         return runs, np.arange(len(runs) + 1, dtype=np.int64)
     lists = pc.split_pattern_regex(raw, _BETWEEN_WORDS)
-    return lists.flatten().to_pylist(), lists.offsets.to_numpy().astype(np.int64)
+    return lists.flatten().to_pylist(), numbers_of(lists.offsets).astype(np.int64)
 
 
 def _ends(count: npt.NDArray[Any]) -> Offsets:

@@ -99,6 +99,7 @@ def fragment_tasks(
         qrels=qrels,
         views=tuple(views),
         measures=("nDCG@10", "RR@10", "R@100"),
+        gold_rule=str(projection.rule),
         fragments=fragments,
         notes=projection.counts,
     )

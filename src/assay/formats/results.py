@@ -18,7 +18,7 @@ from assay.formats.files import refused
 from assay.ids import Ids
 from assay.run import Run
 from assay.scores import Counts, Interval, Scores
-from assay.texts import Texts
+from assay.texts import Texts, arrow_of, numbers_of
 
 SPEC, RUN, SCORES = "spec.json", "run.parquet", "scores.parquet"
 VALUES = ("value", "best", "worst", "expected")
@@ -123,12 +123,12 @@ def run_table(run: Run) -> Any:
     owner = np.repeat(np.arange(len(length), dtype=np.int32), length)
     used, passage = np.unique(run.passage, return_inverse=True)
     columns = {
-        "query_id": pa.DictionaryArray.from_arrays(pa.array(owner), run.queries.texts.to_arrow()),
+        "query_id": pa.DictionaryArray.from_arrays(arrow_of(owner), run.queries.texts.to_arrow()),
         "passage_id": pa.DictionaryArray.from_arrays(
-            pa.array(passage.astype(np.int32)), run.passages.texts.take(used).to_arrow()
+            arrow_of(passage.astype(np.int32)), run.passages.texts.take(used).to_arrow()
         ),
-        "rank": pa.array(rank.astype(np.int32)),
-        "score": pa.array(run.score),
+        "rank": arrow_of(rank.astype(np.int32)),
+        "score": arrow_of(run.score),
     }
     empty = [run.queries[int(i)] for i in np.flatnonzero(length == 0)]
     about = {"empty": json.dumps(empty), "depth": json.dumps(run.depth)}
@@ -140,7 +140,7 @@ def run_of_table(table: Any, **rest: Any) -> Run:
     about = {k.decode(): json.loads(v) for k, v in (table.schema.metadata or {}).items() if k in (b"empty", b"depth")}
     query = table["query_id"].combine_chunks().dictionary_encode()
     passage = table["passage_id"].combine_chunks().dictionary_encode()
-    rows = query.indices.to_numpy().astype(np.int64)
+    rows = numbers_of(query.indices).astype(np.int64)
     # The file may or may not have kept the names of queries without a row.
     names = list(dict.fromkeys([*query.dictionary.to_pylist(), *about.get("empty", ())]))
     order = np.argsort(rows, kind="stable")
@@ -149,8 +149,8 @@ def run_of_table(table: Any, **rest: Any) -> Run:
         Ids.of(names, what="query id"),
         Ids(Texts.from_arrow(passage.dictionary)),
         offsets=offsets,
-        passage=passage.indices.to_numpy().astype(np.int32)[order],
-        score=table["score"].to_numpy().astype(np.float64)[order],
+        passage=numbers_of(passage.indices).astype(np.int32)[order],
+        score=numbers_of(table["score"]).astype(np.float64)[order],
         depth=about.get("depth"),
         **rest,
     )
@@ -164,11 +164,11 @@ def _scores_table(scores: Sequence[Scores]) -> Any:
         "query_id": pa.array([q for s in scores for q in s.queries], pa.string()),
     }
     for name in VALUES:
-        columns[name] = np.concatenate([getattr(s, name) for s in scores]) if scores else np.zeros(0)
+        columns[name] = arrow_of(np.concatenate([getattr(s, name) for s in scores]) if scores else np.zeros(0))
     uppers = [np.full(len(s), np.nan) if s.upper is None else s.upper for s in scores]
-    columns["upper"] = pa.array(np.concatenate(uppers) if uppers else np.zeros(0), from_pandas=True)
+    columns["upper"] = arrow_of(np.concatenate(uppers) if uppers else np.zeros(0))
     clusters = [np.full(len(s), -1) if s.clusters is None else s.clusters for s in scores]
-    columns["cluster"] = np.concatenate(clusters) if clusters else np.zeros(0, np.int64)
+    columns["cluster"] = arrow_of(np.concatenate(clusters) if clusters else np.zeros(0, np.int64))
     return pa.table(columns)
 
 
@@ -227,7 +227,7 @@ def _read_parts(folder: Path) -> tuple[dict[str, Any], Run, list[Scores]]:
 def _read_scores(table: Any, measures: Mapping[str, Any]) -> list[Scores]:
     names = np.asarray(table["measure"].to_pylist(), object)
     ids = table["query_id"].to_pylist()
-    columns = {name: table[name].to_numpy() for name in (*VALUES, "upper", "cluster")}
+    columns = {name: numbers_of(table[name]) for name in (*VALUES, "upper", "cluster")}
     made = []
     for measure, about in measures.items():
         rows = np.flatnonzero(names == measure)

@@ -37,7 +37,7 @@ _DENSE_BYTES = 256 << 20
 _KEPT_BYTES = 32 << 20
 _DENSE_QUERIES = 64
 _SLOW_BLOCK = 8
-_DENSE_SHARE = 0.012
+_DENSE_SHARE = 0.02
 _TILE = 16384
 
 
@@ -51,7 +51,7 @@ def top_rows(
     prefix: Codes | None = None,
     excluded: tuple[Offsets, Codes] | None = None,
     step: float | None = None,
-    block: int = 64,
+    block: int = 128,
     threads: int = 2,
 ) -> Found:
     """For each query the `depth` best rows with a score above 0, and every row equal to the last of them.

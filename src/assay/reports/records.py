@@ -20,6 +20,7 @@ def result_record(result: Result) -> dict[str, Any]:
         "digest": result.digest,
         "task": result.task,
         "split": result.split,
+        "gold_rule": result.gold_rule,
         "measures": {s.measure: _measure_record(s) for s in result.scores},
         "counts": {} if first is None else {k: v for k, v in asdict(first).items() if k not in PER_MEASURE},
         "noticed": dict(result.run.counts),

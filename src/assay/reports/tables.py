@@ -54,11 +54,21 @@ def results_table(results: Sequence[Result]) -> list[Table]:
 
 
 def chunkings_table(shown: Sequence[Result], results: Sequence[Result]) -> list[Table]:
-    """The table of results across chunkings, and the measures that were left out of it."""
+    """The table of results across chunkings, and beside it the measures that count each chunking's own passages."""
     kept = {s.measure for r in shown for s in r.scores}
-    left = dict.fromkeys(s.measure for r in results for s in r.scores if s.measure not in kept)
-    note = (f"left out, for chunkings differ in the passages that these count: {', '.join(left)}",) if left else ()
-    return [replace(table, notes=(*table.notes, *note)) for table in results_table(shown)]
+    own = [
+        replace(r, system=across.system, scores=tuple(_under_rule(s, r.gold_rule) for s in r.scores if s.measure not in kept))
+        for across, r in zip(shown, results, strict=True)
+    ]
+    beside = _group_table(("each over its own gold passages", "", "", ""), [r for r in own if r.scores], several=False)
+    note = "chunkings differ in the passages that these count, and in how many are gold: read down, not across"
+    tables = results_table(shown)
+    return [*tables, replace(beside, notes=(note, *beside.notes))] if beside.rows else tables
+
+
+def _under_rule(scores: Scores, rule: str) -> Scores:
+    """Scores whose measure says by which rule passages are gold."""
+    return replace(scores, measure=f"{scores.measure} [gold: {rule or 'as judged'}]")
 
 
 def _group_table(key: tuple[str, str, str, str], group: list[Result], *, several: bool) -> Table:
@@ -68,8 +78,8 @@ def _group_table(key: tuple[str, str, str, str], group: list[Result], *, several
     for result in group:
         by_name = {s.measure: s for s in result.scores}
         rows.append((result.system, *(interval_text(by_name[m]) if m in by_name else "–" for m in names)))
-    counts = group[0].scores[0].counts if group[0].scores else None
-    title = collection if collection == task else f"{collection}/{task}"
+    counts = group[0].scores[0].counts if group and group[0].scores else None
+    title = collection if collection == task or not task else f"{collection}/{task}"
     title += f"@{digest[:12]}" if several else ""
     title += f", split {split}" if split else ""
     if counts is not None:
