@@ -54,6 +54,7 @@ class Run:
         passage: npt.NDArray[np.int32],
         score: npt.NDArray[np.float64],
         distinct: bool = False,
+        owned: bool = False,
         **rest: Any,
     ) -> Run:
         """A run from lists in any order, checked and ranked.
@@ -65,6 +66,7 @@ class Run:
             passage: Codes, int32.
             score: Scores, float64.
             distinct: The caller has made sure that no passage repeats within a list.
+            owned: The caller gives up `passage` and `score`, which may then be ordered where they are.
             **rest: `depth`, `name`, `spec`, `counts`, `exhausted`.
 
         Raises:
@@ -85,7 +87,9 @@ class Run:
                 " a list holds a passage once"
             )
         score = score.astype(np.float64, copy=False)
-        passage, score = ranking.ranked(offsets, passage.astype(np.int32, copy=False), score, passages.rank)
+        passage, score = ranking.ranked(
+            offsets, passage.astype(np.int32, copy=False), score, passages.rank, in_place=owned
+        )
         return cls(queries, passages, offsets, passage, score, **rest)
 
     @classmethod

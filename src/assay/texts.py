@@ -203,7 +203,6 @@ class Texts:
             offsets = np.zeros(len(rows) + 1, np.int64)
             np.cumsum([len(p) for p in pieces], out=offsets[1:])
             return Texts(np.concatenate(pieces) if pieces else np.zeros(0, np.uint8), offsets)
-        import pyarrow as pa
 
         return Texts.from_arrow(self.to_arrow().take(arrow_of(rows)))
 

@@ -109,6 +109,7 @@ def read_run(path: StrPath, *, name: str | None = None, keep_first: bool = False
         passage=passage,
         score=score,
         distinct=True,
+        owned=True,
         name=name if name is not None else _first_tag(path),
         counts=counts,
     )

@@ -56,10 +56,13 @@ def unordered_lists_compiled(offsets: Offsets, passage: Codes, score: Score, id_
     return np.flatnonzero(wrong).astype(np.int64)
 
 
-def ranked(offsets: Offsets, passage: Codes, score: Score, id_rank: Codes) -> tuple[Codes, Score]:
+def ranked(
+    offsets: Offsets, passage: Codes, score: Score, id_rank: Codes, *, in_place: bool = False
+) -> tuple[Codes, Score]:
     """Passages and scores with every list ordered by score, then by id rank, both descending.
 
-    Lists already in order are not touched; where all are, the arrays given are returned.
+    Lists already in order are not touched; where all are, the arrays given are returned. With `in_place` the caller
+    gives its arrays up, and large ones are ordered where they are.
 
     Example:
         >>> rows, scores = ranked(np.array([0, 3]), np.array([7, 9, 8], np.int32), np.array([1., 2., 1.]),
@@ -72,7 +75,7 @@ def ranked(offsets: Offsets, passage: Codes, score: Score, id_rank: Codes) -> tu
         return passage, score
     if int((offsets[lists + 1] - offsets[lists]).sum()) < LARGE_SORT:
         return ranked_lists_numpy(lists, offsets, passage, score, id_rank)
-    return ranked_lists_compiled(lists, offsets, passage, score, id_rank)
+    return ranked_lists_compiled(lists, offsets, passage, score, id_rank, in_place=in_place)
 
 
 def ranked_lists_numpy(
@@ -97,9 +100,11 @@ def ranked_lists_compiled(
     id_rank: Codes,
     *,
     threads: int | None = None,
+    in_place: bool = False,
 ) -> tuple[Codes, Score]:
     """The compiled form of `ranked_lists_numpy`; lists are shared out among threads."""
-    passage, score = passage.copy(), score.copy()
+    if not in_place:
+        passage, score = passage.copy(), score.copy()
     count = offsets[lists + 1] - offsets[lists]
     parts = np.array_split(lists, max(1, min(threads or os.cpu_count() or 1, len(lists))))
 

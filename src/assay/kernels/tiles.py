@@ -64,7 +64,11 @@ def _strip_maxima(sums: NDArray[Any], end: int, tops: NDArray[Any]) -> int:
             top = sums[at] if sums[at] > top else top
         tops[strip] = top
     if full * STRIP < end:
-        tops[full] = sums[full * STRIP : end].max()
+        # Written out: the library's maximum of a slice takes half a second to compile.
+        top = sums[full * STRIP]
+        for at in range(full * STRIP, end):
+            top = sums[at] if sums[at] > top else top
+        tops[full] = top
         full += 1
     return full
 
@@ -84,7 +88,8 @@ def keep_best(
         strips = _strip_maxima(sums, end, tops)
         if low[place] == 0 and 0 < depth <= strips:
             # Each of the `depth` best strips holds a row that is not below the `depth`-th best strip.
-            low[place] = max(low[place], _kth_largest(tops, strips, heap))
+            best = _kth_largest(tops, strips, heap)
+            low[place] = best if best > 0 else low[place]
         floor, size = low[place], count[place]
         for strip in range(strips):
             if tops[strip] >= floor and tops[strip] > 0:

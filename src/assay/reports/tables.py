@@ -57,7 +57,11 @@ def chunkings_table(shown: Sequence[Result], results: Sequence[Result]) -> list[
     """The table of results across chunkings, and beside it the measures that count each chunking's own passages."""
     kept = {s.measure for r in shown for s in r.scores}
     own = [
-        replace(r, system=across.system, scores=tuple(_under_rule(s, r.gold_rule) for s in r.scores if s.measure not in kept))
+        replace(
+            r,
+            system=across.system,
+            scores=tuple(_under_rule(s, r.gold_rule) for s in r.scores if s.measure not in kept),
+        )
         for across, r in zip(shown, results, strict=True)
     ]
     beside = _group_table(("each over its own gold passages", "", "", ""), [r for r in own if r.scores], several=False)
