@@ -177,7 +177,7 @@ def test_no_command_shows_the_help() -> None:
 
 def keys_of(value: Any, path: str = "") -> Iterator[str]:
     """Paths of the keys of a JSON value, as docs/cli.md writes them."""
-    if isinstance(value, dict) and not path.endswith((".spec", ".extras")):
+    if isinstance(value, dict) and not path.endswith((".spec", ".extras", ".noticed")):
         free = re.fullmatch(r"(results\[\]\.(measures|slices(\{\})?))|counts|verify_errors|left_out", path)
         for key, inner in value.items():
             yield from keys_of(inner, f"{path}{{}}" if free else f"{path}.{key}".lstrip("."))
