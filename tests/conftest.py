@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples every time where a change is judged; new ones every time where it is written.
+settings.register_profile("judged", derandomize=True, deadline=None)
+settings.register_profile("written", deadline=None)
+settings.load_profile("judged" if os.environ.get("CI") else "written")
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -139,3 +139,10 @@ def test_trec_runs_are_read_and_named(tmp_path: Path) -> None:
     assert read_run(put(tmp_path, "r.txt", "q Q0 a 1 2.5 tag\n")).triples() == [("q", "a", 2.5)]
     with pytest.raises(DataError):
         read_run(put(tmp_path, "r.txt", "q a 2.5\n"))
+
+
+@pytest.mark.parametrize("query", ["{", "{}", '{"a', '{"a":', "{q"])
+def test_a_query_id_may_start_with_a_brace(tmp_path: Path, query: str) -> None:
+    run = Run.of({query: {"p": 1.0, "r": 0.5}})
+    write_run(run, tmp_path / "run.trec")
+    assert read_run(tmp_path / "run.trec").triples() == run.triples()

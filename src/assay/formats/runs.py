@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ _PASSAGE = ("passage_id", "doc_id", "corpus_id", "docid", "pid", "passage-id", "
 _QUERY = ("query_id", "qid", "query-id")
 _GRADE = ("score", "grade", "relevance", "label")
 _SNIFFED = 1 << 16
+_OBJECT = re.compile(rb'\{\s*(\}\s*$|"(?:[^"\\]|\\.)*"\s*(:\s*[\[{"\-0-9tfn]|:?\s*$))')
 
 
 def read_run(path: StrPath, *, keep_first: bool = False) -> Run:
@@ -153,7 +155,8 @@ def _kind(path: StrPath) -> str:
     if not start:
         return "empty"
     line = start.partition(b"\n")[0].rstrip(b"\r")
-    if start.startswith(b"{"):
+    # An id may start with a brace too: JSON goes on with a key and the start of its value.
+    if _OBJECT.match(start):
         return "jsonl" if _is_row(line) else "json"
     fields = line.decode("utf-8", "replace").split("\t")
     return "beir" if beir.is_header(fields) or len(fields) == 3 else "trec"
