@@ -23,8 +23,8 @@ Mask = npt.NDArray[np.bool_]
 LARGE = 1 << 21
 """From this many rows on a check by compiled code is faster, loading it included."""
 
-LARGE_SORT = 1 << 19
-"""From this many rows of unordered lists on sorting them by compiled code is faster."""
+LARGE_SORT = 1 << 21
+"""From this many rows of unordered lists on they are sorted by compiled code, which takes a second to compile once."""
 
 
 def unordered_lists(offsets: Offsets, passage: Codes, score: Score, id_rank: Codes) -> npt.NDArray[np.int64]:
