@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import argparse
 import re
-import time
-from collections.abc import Callable
 from datetime import date
 from random import Random
-from typing import Any
 
 from assay.building.citations import citations_in
 from assay.building.house import House, Parts, printed_forms
@@ -24,6 +21,7 @@ from assay.building.houses import EUROPEAN_PARLIAMENT, UK_PARLIAMENT
 from assay.building.identifiers import identifiers, identifiers_in
 from assay.building.masking import masked_texts
 from assay.texts import Texts
+from timing import seconds
 
 COMMON = """
 the|Commission|of|and|to|in|that|Member States|for|is|on|a|with|measures|market|which|support|by|has|Union|energy|under
@@ -64,16 +62,6 @@ def made(house: House, megabytes: float, cited: float, seed: int = 0) -> list[st
         texts.append(" ".join(sentences))
         size += len(texts[-1].encode())
     return texts
-
-
-def seconds(work: Callable[[], Any], repeat: int) -> float:
-    """The best wall time of `repeat` calls."""
-    best = float("inf")
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def main() -> None:

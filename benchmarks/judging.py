@@ -11,8 +11,6 @@ the kernel, which loads its machine code, is not among them.
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from assay.measures import parse
 from assay.qrels import Qrels
 from assay.run import Run
 from assay.texts import Texts
+from timing import seconds
 
 MEASURES = {"RR": "recip_rank", "nDCG@10": "ndcg_cut_10", "R@100": "recall_100", "AP": "map", "P@10": "P_10"}
 
@@ -63,16 +62,6 @@ def scored(run: Run, qrels: Qrels) -> dict[str, Any]:
     """What is timed: judge once, then each measure in the house's, the best, the worst and the average order."""
     judged = judge(run, qrels)
     return {name: tie_values(parse(name), judged) for name in MEASURES}
-
-
-def seconds(work: Callable[[], Any], repeat: int) -> float:
-    """The best wall time of `repeat` calls."""
-    best = float("inf")
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def main() -> None:

@@ -12,16 +12,14 @@ the same chance to find a pair. Recall is checked before any time is printed. Ti
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter
-from collections.abc import Callable
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from assay.building.near import EquivalentRules, near_duplicates
 from assay.texts import Texts
+from timing import seconds
 
 Pairs = set[tuple[int, int]]
 
@@ -78,16 +76,6 @@ def peer_pairs(texts: list[str], rules: EquivalentRules) -> Pairs:
                 found.add((other, row))
         lsh.insert(row, signature)
     return found
-
-
-def seconds(work: Callable[[], Any], repeat: int) -> float:
-    """The best wall time of `repeat` calls."""
-    best = float("inf")
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def main() -> None:
