@@ -147,6 +147,26 @@ def best_groups(offsets: Offsets, row: Rows, score: Score, *, group: Rows) -> tu
     return borders, (distinct % max(1, groups)).astype(np.int32), best
 
 
+def spread_best(
+    offsets: Offsets, row: Rows, score: Score, *, starts: Offsets, member: Rows, members: int
+) -> tuple[Offsets, Rows, Score]:
+    """Per list the members of its rows, each with the best score of a row that it is in.
+
+    Row `r` has `member[starts[r]:starts[r + 1]]`, of `members` that there are; a member may be in several rows.
+
+    Example:
+        >>> starts, member = np.array([0, 2, 3]), np.array([4, 5, 5], np.int32)
+        >>> found = np.array([0, 2]), np.array([0, 1], np.int32), np.array([0.5, 2.0])
+        >>> [part.tolist() for part in spread_best(*found, starts=starts, member=member, members=6)]
+        [[0, 2], [4, 5], [0.5, 2.0]]
+    """
+    count = starts[row + 1] - starts[row]
+    at = np.arange(count.sum()) + np.repeat(starts[row] - (np.cumsum(count) - count), count)
+    longer = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)[offsets]
+    group = np.arange(members, dtype=np.int32)
+    return best_groups(longer, member[at], np.repeat(score, count), group=group)
+
+
 def row_keys(offsets: Offsets, row: Rows, *, rows: int) -> Offsets:
     """One number per list and row: `list * rows + row`, int64.
 

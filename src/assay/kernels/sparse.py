@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from assay.kernels.blas import one_blas_thread
 from assay.kernels.postings import Codes, Offsets, Postings, Weights, counted_rows
 from assay.kernels.tiles import STRIP, cut_to_best, drop_positions, keep_best, scatter_lists
+from assay.kernels.visible import Visible
 
 __all__ = ["Postings", "counted_rows", "top_rows", "top_rows_compiled", "top_rows_numpy"]
 
@@ -90,15 +91,13 @@ def top_rows(
 
 @dataclass(frozen=True, eq=False)
 class _Load:
-    """Queries against postings: terms ascending in each query, limits and exclusions as positions."""
+    """Queries against postings: terms ascending in each query, what each may see."""
 
     postings: Postings
     offsets: Offsets
     term: Codes
     weight: Score
-    limit: Codes
-    out_offsets: Offsets
-    out_position: Codes
+    visible: Visible
 
     @classmethod
     def of(
@@ -110,27 +109,15 @@ class _Load:
         prefix: Codes | None,
         excluded: tuple[Offsets, Codes] | None,
     ) -> _Load:
-        queries, size = len(offsets) - 1, len(postings.order)
+        queries = len(offsets) - 1
         owner = np.repeat(np.arange(queries), np.diff(offsets))
         order = np.argsort(owner * postings.terms + term)
-        limit = np.full(queries, size) if prefix is None else np.clip(prefix, 0, size)
-        out_offsets, out_position = np.zeros(queries + 1, np.int64), np.zeros(0, np.int32)
-        if excluded is not None and len(excluded[1]):
-            rows = excluded[1]
-            place = np.full(max(int(rows.max()), int(postings.order.max(initial=0))) + 1, -1, np.int32)
-            place[postings.order] = np.arange(size, dtype=np.int32)
-            out_position = place[rows]
-            held = out_position >= 0
-            out_offsets = np.concatenate([[0], np.cumsum(held)])[excluded[0]].astype(np.int64)
-            out_position = out_position[held]
         return cls(
             postings,
             np.ascontiguousarray(offsets, np.int64),
             np.ascontiguousarray(term[order], np.int32),
             np.ascontiguousarray(weight[order], np.float64),
-            limit.astype(np.int32),
-            out_offsets,
-            out_position,
+            Visible.of(postings.order, prefix, excluded, queries=queries),
         )
 
     def __len__(self) -> int:
@@ -140,7 +127,8 @@ class _Load:
     def nanoseconds(self) -> int:
         """About how long the definition takes."""
         touched = int(np.diff(self.postings.start)[self.term].sum())
-        return 6000 * len(self.term) + 8 * touched + 20_000 * len(self) + 4 * int(self.limit.sum(dtype=np.int64))
+        seen = int(self.visible.limit.sum(dtype=np.int64))
+        return 6000 * len(self.term) + 8 * touched + 20_000 * len(self) + 4 * seen
 
     def whole(self, step: float | None) -> NDArray[np.bool_]:
         """Queries whose float32 sums are exact in any order."""
@@ -158,7 +146,7 @@ def top_rows_numpy(load: _Load, *, depth: int) -> Found:
     """The definition of `top_rows`: all scores of a query, and those not below the `depth`-th."""
     postings, rows, scores = load.postings, [], []
     for query in range(len(load)):
-        limit = int(load.limit[query])
+        limit = int(load.visible.limit[query])
         score = np.zeros(limit)
         for entry in range(load.offsets[query], load.offsets[query + 1]):
             own = slice(postings.start[load.term[entry]], postings.start[load.term[entry] + 1])
@@ -166,8 +154,7 @@ def top_rows_numpy(load: _Load, *, depth: int) -> Found:
             end = len(position) if limit == len(postings.order) else int(np.searchsorted(position, limit))
             # A row stands once in a list, so each place is added to once.
             score[position[:end]] += load.weight[entry] * postings.weight[own][:end].astype(np.float64)
-        gone = load.out_position[load.out_offsets[query] : load.out_offsets[query + 1]]
-        score[gone[gone < limit]] = 0.0
+        score[load.visible.out(query)] = 0.0
         best = np.flatnonzero(score > 0)
         if depth < len(best):
             last = np.partition(score[best], len(best) - depth)[len(best) - depth]
@@ -183,7 +170,7 @@ def top_rows_compiled(load: _Load, *, depth: int, step: float | None, block: int
     """The compiled form of `top_rows`: the same bits."""
     whole = load.whole(step)
     # Queries of one block share the longest of their prefixes.
-    fast, slow = (_by_limit(load, np.flatnonzero(chosen)) for chosen in (whole, ~whole))
+    fast, slow = (load.visible.by_limit(np.flatnonzero(chosen)) for chosen in (whole, ~whole))
     dense = _Dense.of(load, fast)
     buffers = local()
 
@@ -197,10 +184,6 @@ def top_rows_compiled(load: _Load, *, depth: int, step: float | None, block: int
     with one_blas_thread(), ThreadPoolExecutor(max(1, threads)) as pool:
         parts = list(pool.map(answered, jobs))
     return _assembled(len(load), load.postings.order, parts)
-
-
-def _by_limit(load: _Load, queries: NDArray[np.int64]) -> NDArray[np.int64]:
-    return queries[np.argsort(load.limit[queries], kind="stable")]
 
 
 def _blocks(load: _Load, queries: NDArray[np.int64], block: int, depth: int) -> Iterator[NDArray[np.int64]]:
@@ -245,7 +228,7 @@ class _Dense:
 
 def _answered(load: _Load, dense: _Dense | None, queries: NDArray[np.int64], depth: int, buffers: local) -> Found:
     """Offsets, positions and scores of some queries' best rows."""
-    limit = load.limit[queries]
+    limit = load.visible.limit[queries]
     kind = np.float64 if dense is None else np.float32
     multiplied = dense is not None and len(dense.matrix) > 0
     factors = dense.weight[queries] if dense is not None else np.zeros((0, 0), np.float32)
@@ -262,7 +245,7 @@ def _answered(load: _Load, dense: _Dense | None, queries: NDArray[np.int64], dep
             score, base, stop, lists.cursor, lists.stop, lists.row, lists.factor,
             load.postings.position, load.postings.weight,
         )  # fmt: skip
-        drop_positions(score, base, queries, load.out_offsets, load.out_position)
+        drop_positions(score, base, queries, load.visible.out_offsets, load.visible.out_position)
         kept = kept.with_room(stop - base)
         keep_best(score, base, limit, depth, kept.low, kept.count, kept.value, kept.position)
     return _collected(kept, depth)

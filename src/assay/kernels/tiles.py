@@ -55,7 +55,8 @@ def drop_positions(
 
 
 @compiled()
-def _strip_maxima(sums: NDArray[Any], end: int, tops: NDArray[Any]) -> int:
+def strip_maxima(sums: NDArray[Any], end: int, tops: NDArray[Any]) -> int:
+    """Puts the largest of each strip of the first `end` scores into `tops`; how many strips there are."""
     full = end // STRIP
     for strip in range(full):
         # A fixed length lets a maximum run over whole registers.
@@ -85,10 +86,10 @@ def keep_best(
     tops, heap = np.empty((score.shape[1] + STRIP - 1) // STRIP, score.dtype), np.empty(depth, score.dtype)
     for place in range(len(score)):
         sums, end = score[place], max(0, min(score.shape[1], limit[place] - base))
-        strips = _strip_maxima(sums, end, tops)
+        strips = strip_maxima(sums, end, tops)
         if low[place] == 0 and 0 < depth <= strips:
             # Each of the `depth` best strips holds a row that is not below the `depth`-th best strip.
-            best = _kth_largest(tops, strips, heap)
+            best = kth_largest(tops, strips, heap)
             low[place] = best if best > 0 else low[place]
         floor, size = low[place], count[place]
         for strip in range(strips):
@@ -115,7 +116,7 @@ def cut_to_best(
 
 
 @compiled()
-def _kth_largest(values: NDArray[Any], size: int, heap: NDArray[Any]) -> Any:
+def kth_largest(values: NDArray[Any], size: int, heap: NDArray[Any]) -> Any:
     """The k-th largest of the first `size` values, where the heap has k places and `size` is at least k."""
     depth = len(heap)
     for place in range(depth):
@@ -148,7 +149,7 @@ def _cut(
     position: NDArray[np.int32],
 ) -> None:  # fmt: skip
     size = count[place]
-    floor = _kth_largest(value[place], size, heap)
+    floor = kth_largest(value[place], size, heap)
     free = 0
     for at in range(size):
         if value[place, at] >= floor:
