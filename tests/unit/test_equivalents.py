@@ -238,3 +238,30 @@ def test_holding_replies_of_a_month_are_no_duplicates(shared_data: Any) -> None:
     labels = duplicate_answer(texts, boilerplate=empty)
     assert (labels[empty] == np.flatnonzero(empty)).all()
     assert len(members_of(labels)) > 50
+
+
+WORDED = st.lists(st.text("ab é\u2003", max_size=40), max_size=12)
+
+
+@settings(max_examples=60)
+@given(WORDED)
+def test_blocks_and_parts_of_tables_change_nothing(listed: list[str]) -> None:
+    texts = Texts.of(listed)
+    whole = (*near_module.word_hashes(texts), *shingles_of(texts, SHORT), duplicate_answer(texts, SHORT))
+    pairs = near_duplicates(texts, SHORT).pairs
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_module, "_BLOCK_BYTES", 16)
+        patch.setattr(near_module, "_PART_BITS", 4)
+        cut = (*near_module.word_hashes(texts), *shingles_of(texts, SHORT), duplicate_answer(texts, SHORT))
+        assert near_duplicates(texts, SHORT).pairs.tolist() == pairs.tolist()
+        blocks = list(near_module.in_blocks(texts))
+    assert [part.tolist() for part in cut] == [part.tolist() for part in whole]
+    assert [text for _, block in blocks for text in block.to_list()] == listed
+    assert [first for first, _ in blocks] == np.cumsum([0, *(len(block) for _, block in blocks)])[:-1].tolist()
+
+
+def test_what_a_source_calls_a_holding_reply_is_boilerplate() -> None:
+    fees = "The fees are set each year by the port authority after a hearing."
+    found = equivalents(Texts.of([]), Texts.of([fees] * 3), EP, holding=np.asarray([False, True, False]))
+    assert found.boilerplate.tolist() == [1]
+    assert found.duplicate_answer == {0: [2], 2: [0]}

@@ -35,6 +35,9 @@ def named(text: str, house: House = EP, **rest: Any) -> list[str]:
         ("E\u201106543/2011", ["E-7-2011-006543"]),
         ("question\u00a0E-001234/2020", ["E-9-2020-001234"]),
         ("E\u00a0-\u00a0001234\u00a0/\u00a02020", ["E-9-2020-001234"]),
+        ("E 1234/2020", ["E-9-2020-001234"]),
+        ("E\u00a0001234/2020(ASW)", ["E-9-2020-001234"]),
+        ("E 1234/20, 1235/20 and P 000012/2021", ["E-9-2020-001234", "E-9-2020-001235", "P-9-2021-000012"]),
         ("E-001667/2021/rev.1", ["E-9-2021-001667"]),
         ("E-006135/2011(ASW)", ["E-7-2011-006135"]),
         ("E-006135/2011 (ASW)", ["E-7-2011-006135"]),
@@ -107,6 +110,7 @@ def test_addresses_of_the_european_parliament(url: str, id_: str, answer: bool) 
         "Regulation (EC) No 1649/91 on questions",
         "Commission Regulation No 1649/91",
         "COM(2020) 123 final, SWD(2020)0123",
+        "page E 12/2020, Annex E 123/20, Case E 1234/2020",
         "Case E-15/10, Case C-121/21 and T-123/20",
         "C-389/20 P, ECLI:EU:C:2022:74",
         "Petition No 0123/2019 and petition 0123/2019",
@@ -125,6 +129,20 @@ def test_addresses_of_the_european_parliament(url: str, id_: str, answer: bool) 
 )
 def test_lookalikes_are_no_ids(text: str) -> None:
     assert identifiers(text, EP) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In its proposal (see E-004819/2020), it",
+        "The Directive (E\u201104819/2020)",
+        "its decision, answer E-9-2020-004819-ASW",
+        "on Regulation 1/2020, which E-004819/20 named",
+    ],
+)
+def test_no_word_before_hides_an_id_that_nothing_else_looks_like(text: str) -> None:
+    assert named(text) == ["E-9-2020-004819"]
+    assert [row for row, _, _ in identifiers_in(Texts.of(["", text]), EP)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -185,11 +203,20 @@ def test_a_day_tells_the_term_where_the_year_does_not() -> None:
             "to Questions 102528 on Stoves: Regulation and 102529 on Stoves: Labels",
             ["2023-24/102528", "2023-24/102529"],
         ),
+        ("Question 4,359 and UIN: 190,334", ["2023-24/4359", "2023-24/190334"]),
+        ("Questions 4,359, 4,360 and 14,361", ["2023-24/4359", "2023-24/4360", "2023-24/14361"]),
+        ("PQs 5901,5897 and 5898", ["2023-24/5901", "2023-24/5897", "2023-24/5898"]),
+        ("Question 5477, 1,500 officers; Question 4,359 people; Question 1,234,567", ["2023-24/5477"]),
         ("UIN 5635 and 12 others", ["2023-24/5635"]),
         ("question of 12 December 2023", []),
         ("Question 1813, 21 November", ["2023-24/1813"]),
         ("questions 1 and 2 of the survey", []),
         ("Question 12 of the consultation", []),
+        (
+            "the standard response: 203976 and HL10597. Hl10597 was",
+            ["2023-24/203976", "2023-24/HL10597", "2023-24/HL10597"],
+        ),
+        ("at a cost of £203976 and HL rules, or 300 HLS", []),
         ("Statement (HCWS161) and £5,000 in question 2,000 times", []),
     ],
 )
@@ -201,7 +228,7 @@ def test_a_uin_means_a_session() -> None:
     assert uin_of("7292", date(2023, 12, 18)) == "2023-24/7292"
     assert uin_of("7292", date(2023, 10, 1)) == "2022-23/7292"
     undated = identifiers("UIN 7292", UK)[0].ids
-    assert undated[0] == "2024-26/7292"
+    assert undated[0] == "2026-27/7292"
     assert "2023-24/7292" in undated
 
 
@@ -241,6 +268,8 @@ def test_addresses_end_where_their_sentence_does() -> None:
         "europarl.europa.eu/doceo/E-9-2020-000001",
         "HTTPS://C.EU",
     ]
+    glued = "GOV.UK (www.gov.uk)However, [https://a.eu/x]So"
+    assert [glued[a:b] for a, b in urls(glued)] == ["www.gov.uk", "https://a.eu/x"]
 
 
 PIECES = st.one_of(

@@ -39,6 +39,20 @@ HOUSES = {"ep": EP, "uk": UK}
         ("91999E0025 (OJ C 123, 1.2.2000, p. 15)", "[MASKED]"),
         ("text PE681.203v01-00 end", "text [MASKED] end"),
         ("Body.\nSupporter[1]: Jane Low (Party)\nQuestion reference: E-1/2020", "Body.\n[MASKED]"),
+        (
+            "Body.\nSupporters[1]:\nJane Low (PPE), Al Top (S&D),\nBo Lee (Greens/EFA)\n\nEnd.",
+            "Body.\n[MASKED]\n\nEnd.",
+        ),
+        ("Body.\nSupporter\nJane Low (NI)\nAl Top (ECR)\nWhy?", "Body.\n[MASKED]\nWhy?"),
+        (
+            "Body.\n[1] This question is supported by Members other than the author: Jane Low,\nAl Top (NI)\nPE681",
+            "Body.\n[MASKED]\nPE681",
+        ),
+        (
+            "Supporters of fees (EU) say so.\nIt is supported by us (EU)",
+            "Supporters of fees (EU) say so.\nIt is supported by us (EU)",
+        ),
+        ("See E 001234/2020 on this.", "See [MASKED] on this."),
         ("Questions E-000001, E\u2011000002 and e-000003/2020.", "Questions [MASKED]."),
         ("Directive 2014/53/EU stays, and so does 12/2020.", "Directive 2014/53/EU stays, and so does 12/2020."),
         ("nothing", "nothing"),
@@ -56,6 +70,13 @@ def test_what_is_masked(text: str, left: str) -> None:
         ("to respond to Question (a) 5477 and (b) 5478 tabled by", "to respond to Question (a) [MASKED] tabled by"),
         ("to Questions 5901, 5897 and 5898, on what", "to Questions [MASKED], on what"),
         ("in response to PQ 4875 and PQ 4876.", "in response to PQ [MASKED]."),
+        ("to Question 4,359 on fees", "to Question [MASKED] on fees"),
+        ("to Questions 4,359, 4,360 and 14,361.", "to Questions [MASKED]."),
+        ("to PQs 5901,5897 and 5898.", "to PQs [MASKED]."),
+        (
+            "to Question 5477, 1,500 officers and Question 1,000 people",
+            "to Question [MASKED], 1,500 officers and Question 1,000 people",
+        ),
         ("(UIN 194829), noting", "(UIN [MASKED]), noting"),
         (
             "at https://questions-statements.parliament.uk/written-questions/detail/2023-11-21/2956 today",
@@ -193,9 +214,10 @@ def test_numbers_alone_leak_where_they_stand_for_one_record() -> None:
         "the answer of £5477 and 5,477",
         "question of 2020",
         "PQ 2020",
+        "Questions 5,477 and 4,819/2020",
     ]
     found = leak_rate(texts, ids, alone=True)
-    assert [(leak.row, leak.text) for leak in found.leaks] == [(0, "5477"), (4, "2020")]
+    assert [(leak.row, leak.text) for leak in found.leaks] == [(0, "5477"), (4, "2020"), (5, "5,477")]
     assert leak_rate(texts, ids).leaking == 0
     assert math.isnan(leak_rate([], ids).rate)
 

@@ -86,7 +86,8 @@ class ManifestTrue:
             offenders=(f"manifest says {n} rows for {name}, files have {there[name]}" for name, n in wrong.items()),
             advice="make the manifest from the files",
         )
-        unknown = [name for name in flat if name not in there]
+        # None of a thing that is not there is true: a task without judgements is no task.
+        unknown = [name for name, n in flat.items() if name not in there and n != 0]
         if unknown:
             yield Finding.of(
                 f"{self.name}/unknown",

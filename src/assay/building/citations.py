@@ -87,7 +87,9 @@ _AUX = (
 _ADVERB = r"(?:(?:also|again|therefore|kindly|respectfully|further|hereby|once\s+more|please|back|simply)\s+){0,2}"
 _OWN = r"(?:its|his|her|their|my|our|the)\s+(?:\w+\s+){0,3}?(?:answers?|repl(?:y|ies)|responses?)\b"
 _SENDING = re.compile(
-    rf"{_AUX}?{_ADVERB}\b(?:refer(?:s|ring)?|direct(?:s|ing)?|point(?:s|ing)?|redirects?)\s+{_MEMBER}[^.;]{{0,80}}?\bto\b"
+    # All that begins with a word is tried at the beginning of words alone: this is most of the time that a scan takes.
+    rf"\b(?=\w)(?:{_AUX}?{_ADVERB}\b(?:refer(?:s|ring)?|direct(?:s|ing)?|point(?:s|ing)?|redirects?)\s+{_MEMBER}"
+    r"[^.;]{0,80}?\bto\b"
     rf"|\b{_MEMBER}\s+(?:is|are|may|might|should|can|could|will)\s+(?:be\s+)?{_ADVERB}(?:also\s+)?"
     r"(?:(?:invited|requested|asked|advised|encouraged|referred|directed|kindly\s+referred)\s*(?:to\s+)?)?"
     r"(?:(?:refer|consult|see|read|look)\b\s*(?:back\s+)?(?:at|to)?|(?<=referred\sto\s)|(?<=directed\sto\s))"
@@ -96,7 +98,7 @@ _SENDING = re.compile(
     rf"(?=\s+{_OWN})"
     r"|\b(?:please|kindly)\s+(?:see|refer\s+to|consult)\b"
     rf"|\bdraws?\s+(?:the\s+)?attention\s+of\s+{_MEMBER}[^.;]{{0,80}}?\bto\b"
-    rf"|\b(?:draw(?:s|ing)?|call(?:s)?)\s+{_MEMBER}\s+attention\s+to\b|\bdraw(?:s|ing)?\s+attention\s+to\b"
+    rf"|\b(?:draw(?:s|ing)?|call(?:s)?)\s+{_MEMBER}\s+attention\s+to\b|\bdraw(?:s|ing)?\s+attention\s+to\b)"
     r"|(?:^|[.;:(\[]\s?|(?<=\n))\s*(?:(?:\[\d{1,2}\]|\(\d{1,2}\)|[¹²³⁴-⁹])\s*)?(?:for\s[^.;:]{3,60},\s+)?(?:see|cf\.)\s+(?:also\s+)?"
     r"|,\s+(?:please\s+)?see\s+(?:also\s+)?|\bsee\s+also\b",
     re.IGNORECASE,
@@ -130,7 +132,7 @@ _MARK = re.compile(r"\[(\d{1,3})\]|\((\d{1,2})\)|([¹²³⁴-⁹⁰]+)")
 _NOTE = re.compile(r"(?:^|\n)[ \t]*(?:\[(\d{1,3})\]|\((\d{1,2})\)|([¹²³⁴-⁹⁰]+))")
 _SUPERSCRIPTS = str.maketrans("¹²³⁴⁵⁶⁷⁸⁹⁰", "1234567890")
 _BORDER = re.compile(
-    r"[.!?]+[)\]’”\"'»]*(?:\s*(?:\[\d{1,3}\]|\(\d{1,2}\)|[¹²³⁴-⁹⁰]+))*(?=\s+[(\[“‘«\"']*[^\W\d_a-z]|\s+\d{1,2}[.)]\s|\s*\n|$)"
+    r"[.!?]+[)\]’”\"'»]*(?:[^\S\n]*(?:\[\d{1,3}\]|\(\d{1,2}\)|[¹²³⁴-⁹⁰]+))*(?=\s+[(\[“‘«\"']*[^\W\d_a-z]|\s+\d{1,2}[.)]\s|\s*\n|$)"
     r"|\n\s*\n|\n(?=\s*(?:[-–•]|\d{1,2}[.)])\s)"
 )
 _SHORT = re.compile(
@@ -327,6 +329,19 @@ def _plain(phrase: str) -> str:
     return " ".join(_NOTE.sub("", phrase).strip(" \n\t.,;:([").split())
 
 
+def printed_in(
+    texts: Texts, house: House, *, days: npt.NDArray[np.datetime64] | None = None
+) -> dict[int, tuple[str, list[Identifier]]]:
+    """Row to its text and its ids, for rows that print any: one scan for citations and masking alike.
+
+    Example:
+        >>> from assay.building.houses import EUROPEAN_PARLIAMENT
+        >>> sorted(printed_in(Texts.of(["nothing", "see E-000001/2020"]), EUROPEAN_PARLIAMENT))
+        [1]
+    """
+    return {row: (text, found) for row, text, found in identifiers_in(texts, house, days=days)}
+
+
 def citations_in(
     texts: Texts,
     house: House,
@@ -334,6 +349,7 @@ def citations_in(
     anchors: Mapping[int, Sequence[Anchor]] | None = None,
     days: npt.NDArray[np.datetime64] | None = None,
     rules: CitationRules | None = None,
+    printed: Mapping[int, tuple[str, list[Identifier]]] | None = None,
 ) -> Iterator[tuple[int, list[Citation]]]:
     """Rows that name a record, in order, each with its citations; as `citations` finds them, but fast.
 
@@ -343,10 +359,11 @@ def citations_in(
         anchors: Links of the source by row.
         days: The day of each text, datetime64[D], NaT where unknown.
         rules: What is switched.
+        printed: What `printed_in` found in the texts, where that is known already.
     """
     linked = anchors or {}
     rules = rules or CitationRules()
-    printed = {row: (text, found) for row, text, found in identifiers_in(texts, house, days=days)}
+    printed = printed_in(texts, house, days=days) if printed is None else printed
     for row in sorted({*printed, *linked}):
         text, found = printed.get(row) or (texts[row], [])
         cited = _cited(text, house, found, linked.get(row, ()), (day_of(days, row), rules))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from assay.building.citations import decided
 from assay.building.house import House
 from assay.building.identifiers import identifiers_in
-from assay.building.near import EquivalentRules, Marks, Near, Rows, near_duplicates
+from assay.building.near import EquivalentRules, Marks, Near, Rows, in_blocks, near_duplicates
 from assay.building.ties import Pairs, chains
 from assay.kernels.components import component_labels
 from assay.texts import Texts
@@ -32,12 +33,18 @@ def duplicate_answer(texts: Texts, rules: EquivalentRules | None = None, *, boil
         [0, 0, 2, 3]
     """
     rules = rules or EquivalentRules()
-    long = texts.with_folded_blanks().lengths >= rules.min_characters
-    if boilerplate is not None:
-        long &= ~boilerplate
-    kept = np.flatnonzero(long)
     labels = np.arange(len(texts), dtype=np.int64)
-    labels[kept] = kept[texts.take(kept).same_text]
+    seen: dict[bytes, int] = {}
+    for first, block in in_blocks(texts):
+        folded = block.with_folded_blanks()
+        long = folded.lengths >= rules.min_characters
+        if boilerplate is not None:
+            long &= ~boilerplate[first : first + len(block)]
+        data, cut = folded.buffer.tobytes(), folded.offsets.tolist()
+        for row in np.flatnonzero(long).tolist():
+            # A digest stands for the text: whole texts would be kept a second time.
+            key = blake2b(data[cut[row] : cut[row + 1]], digest_size=20).digest()
+            labels[first + row] = seen.setdefault(key, first + row)
     return labels
 
 
@@ -46,7 +53,8 @@ def near_duplicate_answer(
 ) -> Near:
     """Near-duplicate replies among those that are long enough and no boilerplate: see `near_duplicates`."""
     rules = rules or EquivalentRules()
-    long = texts.with_folded_blanks().lengths >= rules.min_characters
+    lengths = [block.with_folded_blanks().lengths for _, block in in_blocks(texts)]
+    long = np.concatenate([np.zeros(0, np.int64), *lengths]) >= rules.min_characters
     return near_duplicates(texts, rules, keep=long if boilerplate is None else long & ~boilerplate)
 
 
@@ -104,9 +112,9 @@ def boilerplate(texts: Texts, house: House, rules: EquivalentRules | None = None
         holds = house.holding
         for row in np.flatnonzero(short).tolist():
             found[row] = holds.search(texts[row]) is not None
-    for row, text, ids in identifiers_in(texts, house):
-        if not short[row]:
-            continue
+    rows = np.flatnonzero(short)
+    for at, text, ids in identifiers_in(texts.take(rows), house):
+        row = rows[at]
         left = len(text) - sum(one.end - one.start for one in ids)
         if left <= rules.boilerplate_characters and text.strip().count("\n\n") < 2:
             found[row] |= decided(text[: ids[0].start], text[ids[-1].end :])[0]
@@ -145,6 +153,7 @@ def equivalents(
     *,
     rules: EquivalentRules | None = None,
     cut: Marks | None = None,
+    holding: Marks | None = None,
     answered_together: Rows | None = None,
 ) -> Equivalents:
     """All types of equivalents of a collection's questions and answers, by row.
@@ -156,9 +165,12 @@ def equivalents(
         rules: Thresholds; they are in the record.
         answered_together: Per question its joint answer, -1 for none: joint questions are twins.
         cut: Answers that the source cuts short: nobody's equivalents, and counted.
+        holding: Answers that the source itself calls holding replies: boilerplate whatever they say.
     """
     rules = rules or EquivalentRules()
     empty = boilerplate(answers, house, rules)
+    if holding is not None:
+        empty |= holding
     left_out = empty if cut is None else empty | cut
     same = duplicate_answer(answers, rules, boilerplate=left_out)
     near = near_duplicate_answer(answers, rules, boilerplate=left_out)

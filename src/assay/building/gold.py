@@ -129,6 +129,17 @@ def project(fragments: Fragments, passages: Passages, *, rule: Rule | str = "any
         []
     """
     rule = Rule.named(rule) if isinstance(rule, str) else rule
+    spans, chunks, rows = located(fragments, passages)
+    fragment, at = gold_pairs(spans, chunks, rule)
+    return projection_of(fragments, passages, spans, rule=rule, fragment=fragment, passage=rows[at])
+
+
+def located(fragments: Fragments, passages: Passages) -> tuple[Spans, Spans, Rows]:
+    """Where fragments lie, by the passages' documents (-1 where they have none); spans and rows of passages there.
+
+    Raises:
+        UsageError: The passages have no spans.
+    """
     if passages.spans is None or passages.parents is None:
         raise UsageError("gold fragments need passages with documents and spans; these passages have none")
     document = passages.parents.codes(fragments.documents)[fragments.spans.document].astype(np.int64)
@@ -136,19 +147,34 @@ def project(fragments: Fragments, passages: Passages, *, rule: Rule | str = "any
     wanted[document] = True
     wanted[-1] = False
     rows = np.flatnonzero(wanted[passages.spans.document])
-    spans = Spans(document, fragments.spans.start, fragments.spans.end)
-    fragment, at = spans.overlaps(passages.spans.take(rows), min_characters=rule.characters)
-    passage = rows[at]
+    return Spans(document, fragments.spans.start, fragments.spans.end), passages.spans.take(rows), rows
+
+
+def gold_pairs(fragments: Spans, passages: Spans, rule: Rule) -> tuple[Rows, Rows]:
+    """Every pair of a fragment and a passage that is gold for it, as aligned rows.
+
+    Example:
+        >>> [rows.tolist() for rows in gold_pairs(Spans.of((0, 3, 6)), Spans.of((0, 0, 4), (0, 5, 10)), Rule())]
+        [[0, 0], [0, 1]]
+    """
+    fragment, passage = fragments.overlaps(passages, min_characters=rule.characters)
     if rule.share:
-        inside = np.minimum(passages.spans.end[passage], spans.end[fragment])
-        inside = inside - np.maximum(passages.spans.start[passage], spans.start[fragment])
-        enough = inside >= rule.share * spans.lengths[fragment] - 1e-9
+        inside = np.minimum(passages.end[passage], fragments.end[fragment])
+        inside = inside - np.maximum(passages.start[passage], fragments.start[fragment])
+        enough = inside >= rule.share * fragments.lengths[fragment] - 1e-9
         fragment, passage = fragment[enough], passage[enough]
+    return fragment, passage
+
+
+def projection_of(
+    fragments: Fragments, passages: Passages, spans: Spans, *, rule: Rule, fragment: Rows, passage: Rows
+) -> Projection:
+    """The projection that aligned pairs of fragments and passages make, in any order of pairs."""
     return Projection(
         _qrels(fragments, passages.ids, fragment=fragment, passage=passage),
         rule,
         np.bincount(fragment, minlength=len(fragments)).astype(np.int64),
-        np.flatnonzero(document < 0),
+        np.flatnonzero(spans.document < 0),
         spans.empty,
     )
 

@@ -88,6 +88,7 @@ class House:
         item: An item of a list that leaves something out: groups `number` and perhaps `letter`, `year`, `answer`.
         letters: Letters that an id may begin with, the usual one first; an empty one for none.
         lookalike: Matches the text right before something of the same shape that is no id; None for no guard.
+        unmistakable: Matches an id that nothing else looks like: no guard holds it back. None for none.
         hosts: Parts of addresses, in lower case, by which the house's own are known.
         addresses: Forms of ids within an address.
         dated: Whether the day printed beside an id tells its period.
@@ -110,6 +111,7 @@ class House:
     item: re.Pattern[str]
     letters: tuple[str, ...] = ("",)
     lookalike: re.Pattern[str] | None = None
+    unmistakable: re.Pattern[str] | None = None
     hosts: tuple[str, ...] = ()
     addresses: tuple[Form, ...] = ()
     dated: bool = False

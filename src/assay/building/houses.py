@@ -100,6 +100,14 @@ _EP_FORMS = (
         _printed,
     ),
     Form(
+        "blank",
+        re.compile(
+            r"(?P<letter>[EPOHG])(?<![\w-].)\s{1,2}(?P<number>\d{3,6})/(?P<year>(?:19|20)\d\d|(?<=\d{4}/)\d\d)"
+            rf"(?![\d%]|-\d|[.,]\d){_ASW}"
+        ),
+        lambda match: Parts(int(match["number"]), full_year(match["year"]), match["letter"], answer=_asw(match)),
+    ),
+    Form(
         "numbered",
         re.compile(rf"(?P<number>[0-9](?<![\w/.,-].)\d{{0,5}})/(?P<year>\d{{4}}|\d\d)(?![\w/]){_ASW}"),
         _numbered,
@@ -138,10 +146,40 @@ _EP_LOOKALIKE = re.compile(
     r"standards?|dossiers?|procedures?)\b[^.;\n]{0,24}|[A-Z]\)\s+[Nn]os?\.?\s*|\bOJ\s+[LC]\s*\d*[^;\n]{0,12}|\b[CTF]-|ECLI:\S*|\w\.)$",
     re.IGNORECASE,
 )
-_SUBJECTS = (
-    "Subject|Betreff?|Betrifft|Objet|Asunto|Oggetto|Assunto|Betreft|Onderwerp|Θέμα|Temat|Subiect|Ämne|Angående|Předmět|Vec|"
-    "Относно|Emne|Om|Aihe|Tárgy|Teema|Temats|Tema|Zadeva|Predmet|Suġġett|Ábhar"
+# A list of names goes on while a line ends with a comma or a colon, or the next one with a group in brackets.
+_SUPPORTER = re.compile(
+    r"(?m)^[ \t]*(?:Supporters?[ \t]?(?:\[?\d{1,2}\]?)?[ \t]*(?::|(?=\n))|"
+    r"(?:\[?\d{1,2}\]?[ \t]*)?This question is supported by)"
+    r"[^\n]*(?:(?<=[,;:\]])[ \t]*\n[^\n]+|(?<=Supporter)\n[^\n]+|(?<=Supporters)\n[^\n]+|"
+    r"\n[^\n]{3,200}\([A-Z][\w&/. -]{1,24}\)[ \t]*[,;]?[ \t]*(?=\n|\Z))*"
 )
+_SUBJECTS = {
+    "bg": "Относно",
+    "cs": "Předmět",
+    "da": "Om|Emne|Vedrørende",
+    "de": "Betreff?|Betrifft",
+    "el": "Θέμα",
+    "en": "Subject",
+    "es": "Asunto",
+    "et": "Teema",
+    "fi": "Aihe",
+    "fr": "Objet",
+    "ga": "Ábhar",
+    "hr": "Predmet",
+    "hu": "Tárgy",
+    "it": "Oggetto",
+    "lt": "Tema",
+    "lv": "Temats",
+    "mt": "Suġġett",
+    "nl": "Betreft|Onderwerp",
+    "pl": "Przedmiot|Dotyczy|Temat",
+    "pt": "Assunto",
+    "ro": "Subiect",
+    "sk": "Vec",
+    "sl": "Zadeva",
+    "sv": "Angående|Ämne",
+}
+"""What subject lines begin with, by official language."""
 EUROPEAN_PARLIAMENT = House(
     name="European Parliament",
     periods=(
@@ -165,6 +203,8 @@ EUROPEAN_PARLIAMENT = House(
     ),
     letters=("E", "P", "O", "H", "G"),
     lookalike=_EP_LOOKALIKE,
+    # Courts of the EFTA number their cases E-15/10; nothing else has a letter and as many digits.
+    unmistakable=re.compile(r"[EPOHG]\s?-\s?(?:\d{1,2}-(?:19|20)\d\d-\d{6}|\d{5,6}\s?[/-]\s?\d\d)"),
     hosts=("europarl.europa.eu", "europarl.eu.int", "eur-lex.europa.eu"),
     addresses=_EP_ADDRESSES,
     printed={
@@ -178,6 +218,7 @@ EUROPEAN_PARLIAMENT = House(
         "few digits": "{letter}-{number}/{year}",
         "revised": "{letter}-{number:06d}/{year}/rev.1",
         "answer": "{letter}-{number:06d}/{year}(ASW)",
+        "blank": "{letter} {number:06d}/{year}",
         "n°": "n°{letter}-{number:06d}/{year}",
         "number alone": "Written Question No {number}/{yy:02d}",
         "celex": "9{year}{letter}{number:04d}",
@@ -205,13 +246,18 @@ EUROPEAN_PARLIAMENT = House(
             ("OJ",),
             re.compile(r"\(?\bOJ\s+C\s*\d+\s?E?,\s*\d{1,2}[./]\d{1,2}[./]\d{2,4}(?:,\s*p\.\s*\d+)?\)?"),
         ),
-        OwnText("supporter", ("upporter",), re.compile(r"(?m)^[ \t]*Supporters?\s?(?:\[?\d\]?)?[ \t]*:[^\n]*$")),
+        OwnText("supporter", ("upporter", "supported by"), _SUPPORTER),
     ),
-    subject=re.compile(rf"(?m)^[ \t]*(?:{_SUBJECTS})[ \t]*:[ \t]*(?P<subject>[^\n]*)(?:\n|$)"),
+    subject=re.compile(
+        rf"(?m)^[ \t\u00a0]*(?:{'|'.join(_SUBJECTS.values())})[ \t\u00a0\u202f]*:[ \t\u00a0]*"
+        r"(?P<subject>[^\n]*)(?:\n|$)"
+    ),
     places=european_places,
     reply=re.compile(
-        r"(?m)^[ \t]*(?:\(\d{1,2}[ .]{1,2}(?:\d{1,2}|\w+)[ .]{1,2}\d{4}\)|[^\n]*\bon behalf of the[^\n]*|"
-        r"(?:Joint )?[Aa]nswer(?: given by[^\n]*)?|Reply)[ \t]*(?:\n|$)"
+        # The date stands last, in any language: a day, a month in figures or words, a year.
+        r"(?m)^[ \t\u00a0]*(?:(?P<last>\((?=[^()\n]*\b(?:19|20)\d\d\b)(?=[^()\n]*\b\d{1,2}(?:\b|er\b))"
+        r"[\w. ,\u00a0]{6,32}\))|on behalf of the [^\n.]{3,80}|(?:Joint )?[Aa]nswer(?: given by[^\n]*)?|"
+        r"(?:Joint )?[Rr]eply)[ \t\u00a0]*(?:\n|$)"
     ),
     footer=re.compile(
         r"(?im)^[ \t]*(?:PE\d{3}\.\d{3}v\d\d-\d\d|Last updated:?[^\n]*|Submitted:?\s*\d[^\n]*|"
@@ -237,8 +283,11 @@ def _british(house: House, parts: Parts, day: date | None) -> tuple[str, ...]:
 
 def _uin(match: re.Match[str]) -> Parts | None:
     cue = match.groupdict().get("cue") or ""
-    number, letter = int(match["number"]), "HL" if match["lords"] else ""
-    # Questionnaires number their questions too: a small number needs the name that Parliament gives it.
+    number, letter = int(match["number"].replace(",", "")), "HL" if match["lords"] else ""
+    # Questionnaires number their questions too: a small number needs the name that Parliament gives it. So does one
+    # with a comma, which may be an amount: `the sum in question, 2,000`.
+    if cue.islower() and "," in match["number"]:
+        return None
     if number < 100 and not letter and (cue.islower() or len(match["number"]) < 2):
         return None
     return Parts(number, letter=letter)
@@ -270,7 +319,8 @@ def uin_of(uin: str, tabled: date) -> str:
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _NOT_UIN = (
-    rf"(?![\w%/]|,\d{{3}}|\.\d|-\d|(?:st|nd|rd|th)?\s+{_MONTH}\b|\s+(?:per cent|people|years?|days|months|million)\b"
+    rf"(?![\w%/]|,\d{{3}}(?!\d)|\.\d|-\d|(?:st|nd|rd|th)?\s+{_MONTH}\b"
+    r"|\s+(?:per cent|people|years?|days|months|million)\b"
     r"|\s+(?:of|in|on) (?:the|this|his|her|their) (?:\w+\s){0,4}(?:consultation|survey|questionnaire|inquiry|form)\b)"
 )
 _MARK = r"(?:\s{0,2}(?:UINs?|[Nn]umbers?|[Nn]os?\.?|\(?[a-z]\)|:))*\s{0,3}"
@@ -287,17 +337,23 @@ UK_PARLIAMENT = House(
         Period("2022-23", date(2022, 5, 10)),
         Period("2023-24", date(2023, 11, 7)),
         Period("2024-26", date(2024, 7, 9)),
+        Period("2026-27", date(2026, 5, 13)),
     ),
     forms=(
         Form(
             "question",
             re.compile(
                 r"(?P<cue>[QqWPU](?<!\w.)(?:uestions?|UESTIONS?|P?Qs?|INs?|IN)|QUESTIONS?)(?![a-z])"
-                rf"{_MARK}(?P<id>(?P<lords>HL\s?)?(?P<number>\d{{1,6}})){_NOT_UIN}"
+                rf"{_MARK}(?P<id>(?P<lords>HL\s?)?(?P<number>\d{{1,3}},\d{{3}}|\d{{1,6}})){_NOT_UIN}"
             ),
             _uin,
         ),
-        Form("lords", re.compile(rf"(?P<lords>HL)(?<!\w..)\s?(?P<number>\d{{1,5}}){_NOT_UIN}"), _uin),
+        Form("lords", re.compile(rf"(?P<lords>H[Ll])(?<!\w..)\s?(?P<number>\d{{1,5}}){_NOT_UIN}"), _uin),
+        Form(
+            "before a lords",
+            re.compile(rf"(?P<lords>)(?P<number>[1-9](?<!\w.)\d{{2,5}}){_NOT_UIN}(?=(?:,|\s+and|\s+or)\s+HL\s?\d)"),
+            _uin,
+        ),
         Form(
             "with a subject",
             re.compile(rf"(?P<lords>)(?P<number>[1-9](?<=\band .)\d{{3,5}}){_NOT_UIN}(?=\s+on\s+[A-Z])"),
@@ -311,7 +367,11 @@ UK_PARLIAMENT = House(
     ),
     canonical=_british,
     joiner=re.compile(r"\s{0,3}(?:[,;&]|\b(?:and|or|to)\b)(?:\s{1,3}(?:and|also)\b)?\s{0,3}"),
-    item=re.compile(rf"(?:\([a-z]\)\s*)?(?P<id>(?P<letter>HL)?\s?(?P<number>(?<=HL)\d{{1,6}}|\d{{3,6}})){_NOT_UIN}"),
+    item=re.compile(
+        # Thousands apart only where they were in the item before: `Question 5477, 1,500 cases` names one.
+        r"(?:\([a-z]\)\s*)?(?P<id>(?P<letter>HL)?\s?(?P<number>(?<=HL)\d{1,6}|\d{3,6}|"
+        rf"(?:(?<=,\d\d\d, )|(?<=,\d\d\d and )|(?<=,\d\d\d & ))\d{{1,3}},\d{{3}})){_NOT_UIN}"
+    ),
     letters=("", "HL"),
     lookalike=re.compile(r"(?:\bHCWS|\bHLWS|£|\bin (?:response|answer) to (?:consultation|survey) )$"),
     hosts=("parliament.uk", "theyworkforyou.com"),
@@ -333,8 +393,9 @@ UK_PARLIAMENT = House(
         "WPQ": "WPQ {letter}{number}",
         "lower case": "parliamentary question number {letter}{number}",
         "item": "Question (a) {letter}{number}",
+        "thousands": "Question {letter}{number:,}",
         "no-break blank": "Question\u00a0{letter}{number}",
-        "full width": "UIN {letter}{number}",
+        "full width": "ＵＩＮ {letter}{number}",
         "detail": "https://questions-statements.parliament.uk/written-questions/detail/{day}/{letter}{number}",
         "older address": "http://www.parliament.uk/written-questions-answers-statements/written-question/Commons/{day}/{letter}"
         "{number}",

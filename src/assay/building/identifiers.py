@@ -81,10 +81,17 @@ def _word_start(text: str, at: int) -> int:
 
 
 def _trimmed(url: str) -> str:
-    """An address without the punctuation of the sentence that it stands in."""
-    while url and (url[-1] in ".,;:!?'’”»*" or (url[-1] in ")]}" and url.count(url[-1]) > url.count(_OPEN[url[-1]]))):
-        url = url[:-1]
-    return url
+    """An address without the punctuation of the sentence that it stands in; a bracket opened before it ends it."""
+    level = dict.fromkeys(_OPEN.values(), 0)
+    for at, sign in enumerate(url if any(sign in url for sign in _OPEN) else ""):
+        if sign in level:
+            level[sign] += 1
+        elif sign in _OPEN:
+            level[_OPEN[sign]] -= 1
+            if level[_OPEN[sign]] < 0:
+                url = url[:at]
+                break
+    return url.rstrip(".,;:!?'’”»*")
 
 
 _OPEN = {")": "(", "]": "[", "}": "{"}
@@ -249,7 +256,9 @@ def _id_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _guarded(text: str, start: int, house: House) -> bool:
-    return house.lookalike is not None and house.lookalike.search(text, max(0, start - _BEFORE), start) is not None
+    if house.lookalike is None or house.lookalike.search(text, max(0, start - _BEFORE), start) is None:
+        return False
+    return house.unmistakable is None or house.unmistakable.match(text, start) is None
 
 
 def _listed(
@@ -275,9 +284,8 @@ def _listed(
             groups = item.groupdict()
             year = full_year(groups["year"]) if groups.get("year") else opener.year
             letter = groups.get("letter") or opener.letter
-            inherited = opener._replace(
-                number=int(groups["number"]), year=year, letter=letter, answer=bool(groups.get("answer"))
-            )
+            number = int(groups["number"].replace(",", ""))
+            inherited = opener._replace(number=number, year=year, letter=letter, answer=bool(groups.get("answer")))
             opener = opener._replace(year=year, letter=letter)
             place, (start, end) = place + 1, _id_span(item)
             yield from _named(house, inherited, when, Identifier(start, end, (), "inherited", inherited.answer, place))

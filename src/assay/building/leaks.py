@@ -53,7 +53,9 @@ _CUE = re.compile(
     r"antwort|réponse",
     re.IGNORECASE,
 )
-_RUN = re.compile(r"[0-9]+")
+_RUN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+")
+_APART = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
+_PAIR = re.compile(r"[0-9][^0-9]{0,2}[/_+-][^0-9]{0,2}[0-9]")
 _NO_RECORD = re.compile(
     r"(?:directive|regulation|decision|\(e[cu]\)|\(eec\)|com|case|petition|£|€|\$|oj\s[lc])[\s(),no.°]{0,8}$",
     re.IGNORECASE,
@@ -125,10 +127,9 @@ class _Records:
 
     def leaks(self, text: str, near: int) -> Iterator[tuple[str, str]]:
         """Strings of one folded text, and the record that each leads to."""
-        if not any(map(str.isdigit, text)) and "://" not in text and "www." not in text.lower():
-            return
+        addresses = _PLAIN_URL.finditer(text) if "://" in text or "www." in text.lower() else ()
         linked = []
-        for match in _PLAIN_URL.finditer(text):
+        for match in addresses:
             linked.append(match.span())
             bare = _bare(match[0])
             record = self.urls.get(bare) or next(
@@ -136,10 +137,12 @@ class _Records:
             )
             if record:
                 yield match[0], record
-        cues = [match.span() for match in _CUE.finditer(text)]
-        if not cues:
+        if not self.alone and not _PAIR.search(text):
             return
+        cues: list[tuple[int, int]] | None = None
         for start, end, record in self._numbers(text):
+            # Few numbers lead to a record: cues are looked for only where one does.
+            cues = [match.span() for match in _CUE.finditer(text)] if cues is None else cues
             cued = any(a - near <= end and start <= b + near for a, b in cues)
             other = any(a <= start < b for a, b in linked) or _NO_RECORD.search(text[max(0, start - 24) : start])
             if cued and not other:
@@ -150,7 +153,7 @@ class _Records:
         for at, (start, end) in enumerate(runs):
             if end - start > 9:
                 continue
-            number = int(text[start:end])
+            number = int(text[start:end].replace(",", ""))
             record = ""
             if at + 1 < len(runs) and runs[at + 1][0] - end <= 3:
                 low, high = runs[at + 1]
@@ -162,7 +165,7 @@ class _Records:
                 yield start, end, self.alone[number]
 
     def _dated(self, text: str, first: tuple[int, int], second: tuple[int, int]) -> str:
-        one, two = text[slice(*first)], text[slice(*second)]
+        one, two = (text[slice(*run)].replace(",", "") for run in (first, second))
         for number, year in ((one, two), (two, one)):
             # The year first is the order of the portal, which writes it in full and has a letter before it.
             portal = (
@@ -178,7 +181,7 @@ class _Records:
 
 
 def _tied(between: str) -> bool:
-    return any(sign in between for sign in "/-_+")
+    return "/" in between or "-" in between or "_" in between or "+" in between
 
 
 def _stands_free(text: str, start: int, end: int) -> bool:
@@ -188,9 +191,10 @@ def _stands_free(text: str, start: int, end: int) -> bool:
         r"[\w%]|[.,/-]\d|\s?(?:st|nd|rd|th)?\s?(?:Jan|Feb|Mar|Apr|May|June|July|Aug|Sep|Oct|Nov|Dec)", after
     ):
         return False
-    # What could be a year counts only with the name of a question right before it.
-    if end - start == 4 and 1900 <= int(text[start:end]) < 2100:
-        return re.search(r"(?:question|pq|uin)\s?$", text[max(0, start - 12) : start], re.IGNORECASE) is not None
+    # What could be a year or an amount counts only with the name of a question right before it.
+    apart = "," in text[start:end]
+    if apart or (end - start == 4 and 1900 <= int(text[start:end]) < 2100):
+        return re.search(r"(?:question|pq|uin)s?\s?$", text[max(0, start - 12) : start], re.IGNORECASE) is not None
     return True
 
 
@@ -264,7 +268,7 @@ def planted_recall(house: House, *, seed: int, n: int = 1000, forms: Iterable[st
         printed = printed_forms(house, parts, names=[name])[name]
         text = random.choice(_CARRIERS).replace("{}", printed)
         left = masked(text, house).text
-        good = str(parts.number) not in re.sub(r"\[1\]", "", left)
+        good = str(parts.number) not in _APART.sub("", re.sub(r"\[1\]", "", left))
         found[name][0] += good
         found[name][1] += 1
         if not good:

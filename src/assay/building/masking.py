@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.building.citations import Anchor
+from assay.building.citations import Anchor, printed_in
 from assay.building.house import House, folded
-from assay.building.identifiers import identifiers, identifiers_in, url_ids, urls
+from assay.building.identifiers import Identifier, identifiers, url_ids, urls
 from assay.errors import UsageError
 from assay.texts import Texts
 
@@ -47,14 +47,8 @@ def body_of(text: str, house: House) -> Body:
         >>> text[body.start:body.end]
         'It acts.'
     """
-    start, subject, end = 0, "", len(text)
-    top = _top(text)
-    found = house.subject.search(text, 0, top) if house.subject else None
-    if found and not text[: found.start()].strip().count("\n\n") > 8:
-        start, subject = found.end(), " ".join(found["subject"].split())
-    elif house.reply:
-        for line in house.reply.finditer(text, 0, top):
-            start = line.end()
+    found = subject_line(text, house)
+    start, subject, end = (found.end, found.subject, len(text)) if found else (reply_start(text, house), "", len(text))
     last = house.footer.search(text, start) if house.footer else None
     if last:
         end = last.start()
@@ -67,14 +61,49 @@ def body_of(text: str, house: House) -> Body:
     return Body(start, end, subject)
 
 
-def _top(text: str) -> int:
-    """The end of the first twelve lines that are not empty; a long line ends the top, itself left out."""
+def subject_line(text: str, house: House) -> Body | None:
+    r"""The subject line within the first twelve lines that are not empty, and its subject; None where there is none.
+
+    A line above it may be long: a hundred Members may ask.
+
+    Example:
+        >>> from assay.building.houses import EUROPEAN_PARLIAMENT
+        >>> subject_line("to the Council\nSubject: Fees\n\nWhy?", EUROPEAN_PARLIAMENT)
+        Body(start=15, end=29, subject='Fees')
+    """
+    found = house.subject.search(text, 0, _top(text, house)) if house.subject else None
+    return Body(found.start(), found.end(), " ".join(found["subject"].split())) if found else None
+
+
+def reply_start(text: str, house: House) -> int:
+    r"""Where the body of a reply begins: behind the date of its header, or behind the header's lines; 0 without one.
+
+    Example:
+        >>> from assay.building.houses import EUROPEAN_PARLIAMENT
+        >>> reply_start("EN\nE-1/2020\nReply\n\nIt acts\non behalf of the Union.", EUROPEAN_PARLIAMENT)
+        18
+    """
+    lines = list(house.reply.finditer(text, 0, _top(text, house, longest=400))) if house.reply else []
+    end = next((line.end() for line in lines if line.groupdict().get("last")), 0)
+    if end:
+        return end
+    for line in lines:
+        # The body has begun where another line stands between.
+        if end and text[end : line.start()].strip():
+            break
+        end = line.end()
+    return end
+
+
+def _top(text: str, house: House, *, longest: int | None = None) -> int:
+    """The end of the first twelve lines that are neither empty nor an id; a long line ends the top, itself left out."""
     at = seen = 0
     for line in text.splitlines(keepends=True):
         if line.strip():
-            seen += 1
+            # A joint reply lists the ids of all its questions.
+            seen += len(line) > 40 or not identifiers(line, house)
             # A subject may be long, a paragraph of the body is longer.
-            if len(line) > 400 or seen > 12:
+            if (longest is not None and len(line) > longest) or seen > 12:
                 break
         at += len(line)
     return at
@@ -120,6 +149,7 @@ def masked_texts(
     anchors: Mapping[int, Sequence[Anchor]] | None = None,
     days: npt.NDArray[np.datetime64] | None = None,
     token: str = TOKEN,
+    printed: Mapping[int, tuple[str, list[Identifier]]] | None = None,
 ) -> tuple[list[str], dict[str, int]]:
     """Many texts masked, as `masked` does one, and how many stretches of each kind were replaced in all.
 
@@ -129,13 +159,12 @@ def masked_texts(
         anchors: Links of the source by row.
         days: The day of each text, datetime64[D], NaT where unknown.
         token: What stands for what is masked.
+        printed: What `assay.building.citations.printed_in` found in the texts, where that is known already.
     """
     _refuse_token(token, house)
     linked = anchors or {}
-    ids = {
-        row: [(one.start, one.end) for one in found if one.form != "url"]
-        for row, _, found in identifiers_in(texts, house, days=days)
-    }
+    printed = printed_in(texts, house, days=days) if printed is None else printed
+    ids = {row: [(one.start, one.end) for one in found if one.form != "url"] for row, (_, found) in printed.items()}
     counts: dict[str, int] = {}
     done = []
     for row, text in enumerate(texts.to_list()):

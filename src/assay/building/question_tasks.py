@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from assay.building.splits import with_all
 from assay.building.ties import Pairs, chains, cluster_labels, shared_passage
+from assay.edges import Edges
 from assay.errors import FormatError
 from assay.passage import Passages
 from assay.qrels import Qrels
@@ -49,6 +50,7 @@ class Questions:
         classes: Per passage its class of equivalent passages; None where none are known.
         mask: Tokens that stand for masked identifiers.
         as_of: What changes in `AS_OF`.
+        edges: Task to the citations behind its judgements.
     """
 
     queries: Queries
@@ -60,6 +62,7 @@ class Questions:
     classes: Rows | None = None
     mask: tuple[str, ...] = ()
     as_of: Mapping[str, str | None] = field(default_factory=dict)
+    edges: Mapping[str, Edges] = field(default_factory=dict)
 
     @property
     def own_days(self) -> Days:
@@ -92,6 +95,16 @@ class Questions:
         return (undated if days is None else days), RULES[which]
 
 
+def headline_measures(task: str) -> tuple[str, ...]:
+    """The headline measures of a task by its name: of the first hit for replies, else of what is found.
+
+    Example:
+        >>> headline_measures("answerlenient"), headline_measures("cite_xling")
+        (('RR@10', 'nDCG@10', 'R@10'), ('R@10', 'R@100', 'RR@10'))
+    """
+    return ("RR@10", "nDCG@10", "R@10") if task.startswith("answer") else ("R@10", "R@100", "RR@10")
+
+
 def question_tasks(questions: Questions, judged: Iterable[tuple[str, str, Qrels]]) -> dict[str, dict[str, Task]]:
     """Task to split to task, for judgements given as task, split and qrels.
 
@@ -113,8 +126,8 @@ def question_tasks(questions: Questions, judged: Iterable[tuple[str, str, Qrels]
 
 def _task(questions: Questions, name: str, *, split: str, qrels: Qrels) -> Task:
     asked, rule = questions.asked(name)
-    answers = name.startswith("answer")
-    linked = questions.passages.link_query is not None
+    # Without an as-of rule the link view would lead from a query's own question to its answer.
+    linked = asked is not None and questions.passages.link_query is not None
     return Task(
         name=name,
         split=split,
@@ -122,9 +135,11 @@ def _task(questions: Questions, name: str, *, split: str, qrels: Qrels) -> Task:
         passages=questions.passages,
         qrels=qrels,
         views=("text:plain", *(["link:question"] if linked else [])),
-        measures=("RR@10", "nDCG@10", "R@10") if answers else ("R@10", "R@100", "RR@10"),
+        measures=headline_measures(name),
         asked=asked,
         rule=rule,
+        question=questions.question,
+        edges=questions.edges.get(name.removesuffix(XLING)),
         classes=questions.classes,
         mask=questions.mask,
     )

@@ -52,6 +52,10 @@ class QuestionRecord:
         context: Whether it is there for its answer alone and is no query.
         anchors: Links within `text`.
         versions: The same question in other languages, by language.
+        cited_as: The canonical id that `assay.building.identifiers` makes of what texts print for it, where that is not
+            `id`.
+        together: What questions share that the source says were answered together although each has an answer of its
+            own, such as the number of the first; empty for others. They are twins.
         other: Further columns of the house, such as `uin`; every question of a source has the same ones.
     """
 
@@ -70,6 +74,8 @@ class QuestionRecord:
     context: bool = False
     anchors: tuple[Anchor, ...] = ()
     versions: tuple[Version, ...] = ()
+    cited_as: str = ""
+    together: str = ""
     other: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -103,7 +109,7 @@ class AnswerRecord:
     holding: bool = False
     correction: bool = False
     anchors: tuple[Anchor, ...] = ()
-    other: Mapping[str, str] = field(default_factory=dict)
+    other: Mapping[str, str | bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

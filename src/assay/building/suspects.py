@@ -149,7 +149,7 @@ def british_places(data: bytes) -> Places:
     start, end = marks.start, marks.end
     if not len(start):
         return np.unique(marks.disguised)
-    words = (b"Quest", b"quest", b"QUEST", b"Qs", b"UIN", b"HL", b"hl")
+    words = (b"Quest", b"quest", b"QUEST", b"Qs", b"UIN", b"HL", b"Hl", b"hl")
     # In PQ and WPQ the Q comes last.
     cued = marks.of(b"Q")
     cues = np.sort(np.concatenate([cued[_set(b"P")[marks.at(cued - 1)]], *(marks.of(word) for word in words)]))

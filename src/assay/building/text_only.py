@@ -4,7 +4,7 @@
     qrels/TASK_SPLIT.tsv              judgements under the new ids
     evaluator/passages.jsonl          `_id`, `date`: for the as-of rules
     evaluator/queries.jsonl           `_id`, `date`, and `before`: task to the day before which passages must be dated
-    text_only.json                    counts, seed, mask tokens
+    text_only.json                    counts, seed, mask tokens, and the as-of rule in words of every task that has one
 
 The mapping of the ids is written elsewhere, to be kept apart.
 """
@@ -26,6 +26,7 @@ from assay.formats import jsonl
 from assay.formats.files import replacing
 from assay.ids import Ids
 from assay.run import Run
+from assay.task import Task
 from assay.texts import Texts
 
 Order = npt.NDArray[np.int64]
@@ -105,16 +106,22 @@ def write_text_only(made: TextOnly, folder: Path, *, mapping: Path) -> dict[str,
         judged[name] = len(lines)
     jsonl.write_rows(_mapping(made), mapping)
     tokens = {token for splits in found.tasks.values() for task in splits.values() for token in task.mask}
+    firsts = {name: _first(splits) for name, splits in found.tasks.items()}
     record = {
         "passages": len(made.passages),
         "queries": len(made.queries),
         "judgements": judged,
         "mask_token": sorted(tokens),
+        "as_of": {name: task.rule for name, task in sorted(firsts.items()) if task.asked is not None},
         "seed": made.seed,
         "views": ["text:plain"],
     }
     jsonl.write_object(record, folder / "text_only.json")
     return record
+
+
+def _first(splits: Mapping[str, Task]) -> Task:
+    return next(iter(splits.values()))
 
 
 def _texts(ids: Ids, texts: Texts, order: Order) -> Iterator[dict[str, Any]]:
@@ -131,7 +138,7 @@ def _query_dates(made: TextOnly) -> Iterator[dict[str, Any]]:
     names, dates = made.queries.texts.to_list(), made.collection.queries.dates
     rules = {}
     for name, splits in sorted(made.collection.tasks.items()):
-        task = next(iter(splits.values()))
+        task = _first(splits)
         if task.asked is not None:
             asked = np.append(task.asked, np.datetime64("NaT"))
             rules[name] = asked[task.pool.ids.codes(made.collection.queries.ids)]
