@@ -14,6 +14,7 @@ import gzip
 import io
 import os
 import secrets
+import shutil
 import stat
 import zlib
 from collections.abc import Iterator
@@ -94,11 +95,18 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
         ...     place.read_bytes(), len(list(Path(folder).iterdir()))
         (b'whole', 1)
     """
+    with _whole(path) as raw, _compressing(raw, path) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _whole(path: StrPath) -> Iterator[BinaryIO]:
+    """As `replacing`, for bytes that are written as they are."""
     target = Path(os.path.realpath(path))
     mode = _mode(target, path)
     if mode is not None and not stat.S_ISREG(mode):
-        with _translated(path), open(target, "wb") as direct, _compressing(direct, path) as file:
-            yield file
+        with _translated(path), open(target, "wb") as direct:
+            yield direct
         return
     part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
@@ -107,8 +115,7 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
             with open(descriptor, "wb", buffering=_BUFFER) as raw:
                 if mode is not None:
                     os.chmod(part, stat.S_IMODE(mode))
-                with _compressing(raw, path) as file:
-                    yield file
+                yield raw
                 raw.flush()
                 os.fsync(raw.fileno())
             os.replace(part, target)
@@ -117,6 +124,29 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def copy_whole(source: StrPath, target: StrPath) -> None:
+    """Copies a file's bytes as they are, whatever the suffixes; `target` is replaced whole or not at all.
+
+    Raises:
+        FileError: The source cannot be read, the folder is missing, the target is a folder, the disk is full.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     one, other = Path(folder) / "a.txt", Path(folder) / "b.gz"
+        ...     _ = one.write_bytes(b"plain")
+        ...     copy_whole(one, other)
+        ...     other.read_bytes()
+        b'plain'
+    """
+    try:
+        stream = open(source, "rb", buffering=_BUFFER)  # noqa: SIM115 - closed below
+    except OSError as err:
+        raise refused(err, source, "read") from None
+    with stream, _whole(target) as copy:
+        shutil.copyfileobj(stream, copy, 1 << 20)
 
 
 def compression_of_name(path: StrPath) -> str | None:

@@ -33,11 +33,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         ...     [place.as_posix() for place in (Path(name) / "built").iterdir()][0][-11:]
         'built/a.txt'
     """
-    target = Path(os.path.realpath(path.expanduser()))
-    if target.exists() and not target.is_dir():
-        raise FileError(f"{path} is a file where a folder is meant; name a folder")
-    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
-        raise FileError(f"{path} holds other files, and no {MANIFEST} of an earlier build; name a new or empty folder")
+    target = replaceable(path)
     part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
         try:
@@ -49,6 +45,20 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         _swap(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def replaceable(path: Path) -> Path:
+    """Where a folder to write really is, links followed, once it may be replaced.
+
+    Raises:
+        FileError: `path` is a file, or a folder that holds something else than an earlier build.
+    """
+    target = Path(os.path.realpath(path.expanduser()))
+    if target.exists() and not target.is_dir():
+        raise FileError(f"{path} is a file where a folder is meant; name a folder")
+    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
+        raise FileError(f"{path} holds other files, and no {MANIFEST} of an earlier build; name a new or empty folder")
+    return target
 
 
 def _swap(part: Path, target: Path) -> None:

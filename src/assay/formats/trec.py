@@ -183,8 +183,10 @@ def write_run(run: Run, path: StrPath) -> int:
     return int((count == 0).sum())
 
 
-def write_qrels(qrels: Qrels, path: StrPath) -> int:
+def write_qrels(qrels: Qrels, path: StrPath, *, separator: str = " ") -> int:
     """How many queries of the qrels have no judgement and so no line in the file, after it is written.
+
+    Fields are apart by `separator`, a blank or a tab; readers take both.
 
     Raises:
         FormatError: An id is empty or holds a blank or a NUL, or a query id starts with ``#``.
@@ -193,7 +195,7 @@ def write_qrels(qrels: Qrels, path: StrPath) -> int:
     queries = _writable(qrels.queries, "query")
     passages = _writable(qrels.passages, "passage")
     rows = zip(qrels.query.tolist(), qrels.passage.tolist(), qrels.grade.tolist(), strict=True)
-    _write(path, (f"{queries[q]} 0 {passages[p]} {grade}\n" for q, p, grade in rows))
+    _write(path, (separator.join((queries[q], "0", passages[p], f"{grade}\n")) for q, p, grade in rows))
     return int((np.diff(qrels.offsets) == 0).sum())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,25 @@ LICENCES = frozenset(
 """Names of licences that the hub knows; any other is written as `other` with its name beside it."""
 
 
+QUESTIONS = {
+    "purpose": "For what purpose was the collection made, and which gap does it fill?",
+    "creators": "Who made it, and on behalf of whom?",
+    "funding": "Who paid for making it?",
+    "sensitive": "Can people be identified, or do texts hold what may be sensitive or offend?",
+    "errors": "Which errors or noise are known besides what the tables here show?",
+    "people": "Who took part in gathering the records, and how were they paid?",
+    "ethics": "Was there an ethical review, and what came of it?",
+    "consent": "Do the people in the records know of the collection, have they consented, and can they withdraw?",
+    "used": "What has the collection been used for already?",
+    "unsuitable": "What should it not be used for, and what could go wrong?",
+    "distribution": "To whom, how and when is it handed on, and do others hold rights in it?",
+    "maintainer": "Who looks after it, and how can they be reached?",
+    "updates": "Will it be updated or corrected, how often, and how are users told?",
+    "contributions": "Can others add to it or build on it, and how?",
+}
+"""Questions of the datasheet that only a person can answer, by key."""
+
+
 @dataclass(frozen=True)
 class About:
     """What a card says besides what is in the files.
@@ -42,6 +61,7 @@ class About:
         citation: How to cite it, as BibTeX.
         tags: Words to find it by.
         task_categories: The hub's names of what it is for.
+        datasheet: Answers to the questions of the datasheet that no file can answer, by their keys.
     """
 
     title: str = ""
@@ -53,12 +73,15 @@ class About:
     citation: str = ""
     tags: tuple[str, ...] = ()
     task_categories: tuple[str, ...] = ("text-retrieval",)
+    datasheet: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for key in self.datasheet:
+            if key not in QUESTIONS:
+                raise UnknownNameError.of("question of the datasheet", key, QUESTIONS)
         for name, value in asdict(self).items():
-            if any(
-                0xD800 <= ord(c) <= 0xDFFF for text in ((value,) if isinstance(value, str) else value) for c in text
-            ):
+            texts = (value,) if isinstance(value, str) else value.values() if isinstance(value, dict) else value
+            if any(0xD800 <= ord(c) <= 0xDFFF for text in texts for c in text):
                 raise UsageError(f"{name} holds bytes that are no UTF-8: {value!r}; write it again")
         for code in self.languages:
             if not re.fullmatch(r"[a-z]{2,3}|code|multilingual", code):
@@ -84,6 +107,9 @@ class About:
         for name, value in found.items():
             if name not in names:
                 raise UnknownNameError.of(f"key of {place}", name, names)
+            if name == "datasheet":
+                values[name] = _answers(value, place)
+                continue
             several = isinstance(getattr(cls, name), tuple)
             right = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
             if not (right if several else isinstance(value, str)):
@@ -99,7 +125,18 @@ class About:
 
     def record(self) -> dict[str, Any]:
         """The same as a mapping that JSON can hold."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        found = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return found if self.datasheet else {name: value for name, value in found.items() if name != "datasheet"}
+
+
+def _answers(value: Any, place: str) -> dict[str, str]:
+    """The table `[datasheet]`: key to answer."""
+    if not isinstance(value, Mapping):
+        raise FormatError(f"{place} $.datasheet: expected a table of keys to texts, got {value!r}")
+    for key, answer in value.items():
+        if not isinstance(answer, str):
+            raise FormatError(f"{place} $.datasheet.{key}: expected text, got {answer!r}")
+    return dict(value)
 
 
 def read_about(path: Path) -> About:

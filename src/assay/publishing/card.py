@@ -58,7 +58,7 @@ def front_of(about: About, configs: Sequence[Config], *, source: str = "", revis
     front["configs"] = [
         {
             "config_name": config.name,
-            "data_files": [{"split": split, "path": f"{config.name}/{split}-*"} for split in config.splits],
+            "data_files": [{"split": name, "path": split.pattern} for name, split in config.splits.items()],
         }
         for config in configs
     ]

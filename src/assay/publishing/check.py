@@ -15,14 +15,18 @@ from typing import Any
 from assay import __version__
 from assay.audit import Finding
 from assay.errors import AssayError, FileError
-from assay.formats import front_matter, jsonl, parquet, shards
+from assay.formats import front_matter, json_types, jsonl, parquet, shards
 from assay.formats.folders import MANIFEST
+from assay.formats.json_types import Held
 from assay.formats.parquet import Stored
+from assay.publishing import question_card, question_level
 from assay.publishing.card import feature, size_category
 from assay.publishing.chunk_level import LAYOUT, card_of
 from assay.publishing.figures import figures_of
 from assay.publishing.files import CARD, SUMS, configs_of, read_sums, refuse_split, sums_of
-from assay.sources import chunk_level
+from assay.publishing.json_configs import declared_types, is_id_or_day, read_as_times, wrong_types
+from assay.publishing.question_tables import DATA, in_no_config
+from assay.sources import chunk_level, parlir
 
 AGAIN = "the card is generated from the files: publish again, and never edit its numbers"
 _TEXTS = ("language", "license", "license_name", "tags", "task_categories", "pretty_name", "revision", "source")
@@ -34,14 +38,13 @@ class _Promised:
 
     name: str
     files: dict[str, list[Path]]
-    held: dict[str, list[Stored | None]]
+    held: dict[str, list[Stored | Held]]
     info: Mapping[str, Any]
     faults: list[str] = field(default_factory=list)
 
     def rows(self, split: str) -> int:
         """Rows that the files of a split hold."""
-        pairs = zip(self.files[split], self.held[split], strict=True)
-        return sum(held.rows if held is not None else len(jsonl.read_table(file, {})) for file, held in pairs)
+        return sum(held.rows for held in self.held[split])
 
     @property
     def said(self) -> dict[str, Mapping[str, Any]]:
@@ -70,6 +73,7 @@ def check(folder: Path) -> list[Finding]:
         _files(folder, promised),
         _told("card/rows", lambda: _rows(promised)),
         _types(promised),
+        _times(promised),
         _told("card/sizes", lambda: _sizes(front, promised)),
         _told("card/sums", lambda: _sums(folder)),
         _told("card/text", lambda: _card(folder)),
@@ -140,8 +144,8 @@ def _matching(folder: Path, pattern: str) -> list[Path]:
     return sorted(path for path in folder.glob(pattern) if path.is_file())
 
 
-def _held(file: Path) -> Stored | None:
-    return parquet.described(file) if file.suffix == ".parquet" else None
+def _held(file: Path) -> Stored | Held:
+    return parquet.described(file) if file.suffix == ".parquet" else json_types.held(file)
 
 
 def _texts(front: Mapping[str, Any]) -> Finding:
@@ -171,7 +175,9 @@ def _files(folder: Path, promised: list[_Promised]) -> Finding:
     wrong = [fault for config in promised for fault in config.faults]
     named = {file for config in promised for found in config.files.values() for file in found}
     there = [path for path in sorted(folder.rglob("*")) if path.is_file() and shards.suffix_of(path)]
-    wrong += [f"{path.relative_to(folder).as_posix()} is in no config" for path in there if path not in named]
+    beside = _manifest(folder).get("layout") == question_level.LAYOUT
+    loose = [path.relative_to(folder).as_posix() for path in there if path not in named]
+    wrong += [f"{name} is in no config" for name in loose if not (beside and in_no_config(name))]
     return _fault(
         "card/files",
         wrong,
@@ -197,12 +203,13 @@ def _rows(promised: list[_Promised]) -> Finding:
 
 
 def _types(promised: list[_Promised]) -> Finding:
-    wrong = []
+    wrong: list[str] = []
     for config in promised:
-        said = [dict(f) for f in _maps(config.info.get("features")) if "name" in f]
+        said = _features(config)
         for split, found in config.held.items():
             for file, one in zip(config.files[split], found, strict=True):
-                if one is None:
+                if isinstance(one, Held):
+                    wrong += wrong_types(f"{config.name}/{file.name}", one, declared_types(said))
                     continue
                 there = [feature(name, kind) for name, kind in one.columns.items()]
                 wrong += [
@@ -216,9 +223,35 @@ def _types(promised: list[_Promised]) -> Finding:
                 wrong += [
                     f"{config.name}/{file.name}: column {name} holds {kind}; ids and dates are text"
                     for name, kind in one.columns.items()
-                    if (name == "_id" or name.endswith(("_id", "date"))) and kind not in ("string", "large_string")
+                    if is_id_or_day(name) and kind not in ("string", "large_string")
                 ]
     return _fault("card/types", wrong, expected="features as in the files, ids and dates as string", advice=AGAIN)
+
+
+def _times(promised: list[_Promised]) -> Finding:
+    """Days in JSON Lines that are declared as text and still come back with a time of day."""
+    expected = "no text that readers take for a point in time"
+    found = [
+        told
+        for config in promised
+        for split, held in config.held.items()
+        for file, one in zip(config.files[split], held, strict=True)
+        if isinstance(one, Held)
+        for told in read_as_times(f"{config.name}/{file.name}", one, declared_types(_features(config)))
+    ]
+    return Finding.of(
+        "card/times",
+        len(found),
+        verdict="warning",
+        expected=expected,
+        found=f"{len(found)} columns" if found else "none",
+        offenders=found,
+        advice="`datasets` gives 2024-01-02 00:00:00 for the text 2024-01-02 in JSON Lines; publish as Parquet",
+    )
+
+
+def _features(config: _Promised) -> list[dict[str, Any]]:
+    return [dict(one) for one in _maps(config.info.get("features")) if "name" in one]
 
 
 def _said_of(name: str, said: list[dict[str, Any]]) -> str:
@@ -236,12 +269,13 @@ def _sizes(front: Mapping[str, Any], promised: list[_Promised]) -> Finding:
         stored = sum(file.stat().st_size for found in config.files.values() for file in found)
         size = 0
         for split, found in config.held.items():
-            mine = sum(one.size for one in found if one is not None)
+            stored_ones = [one for one in found if isinstance(one, Stored)]
+            mine = sum(one.size for one in stored_ones)
             size += mine
             told = config.said.get(split, {}).get("num_bytes")
-            if told is not None and None not in found and told != mine:
+            if told is not None and len(stored_ones) == len(found) and told != mine:
                 wrong.append(f"card says {told} bytes for {config.name}/{split}, files have {mine}")
-        known = all(one is not None for found in config.held.values() for one in found)
+        known = all(isinstance(one, Stored) for found in config.held.values() for one in found)
         for name, there in (("download_size", stored), ("dataset_size", size)):
             told = config.info.get(name)
             if told is not None and told != there and (known or name == "download_size"):
@@ -264,13 +298,29 @@ def _sums(folder: Path) -> Finding:
     return _fault("card/sums", wrong, expected=expected, found=found, advice="publish again, or fetch the files again")
 
 
+def _manifest(folder: Path) -> dict[str, Any]:
+    return jsonl.read_object(folder / MANIFEST) if (folder / MANIFEST).is_file() else {}
+
+
+def _chunk_card(folder: Path) -> str:
+    opened = chunk_level.load(folder)
+    return card_of(opened, configs_of(folder), figures_of(opened))
+
+
+def _question_card(folder: Path) -> str:
+    return question_card.card_of(parlir.load(folder), configs_of(folder, below=DATA))
+
+
+_CARDS: Mapping[str, Callable[[Path], str]] = {LAYOUT: _chunk_card, question_level.LAYOUT: _question_card}
+
+
 def _card(folder: Path) -> Finding:
     expected = "the card that the files give"
-    manifest = jsonl.read_object(folder / MANIFEST) if (folder / MANIFEST).is_file() else {}
-    if manifest.get("layout") != LAYOUT or "about" not in manifest:
+    manifest = _manifest(folder)
+    write = _CARDS.get(str(manifest.get("layout")))
+    if write is None or "about" not in manifest:
         return Finding.skipped("card/text", f"no {MANIFEST} of a published folder", expected=expected)
-    opened = chunk_level.load(folder)
-    given = card_of(opened, configs_of(folder), figures_of(opened)).splitlines()
+    given = write(folder).splitlines()
     written = (folder / CARD).read_text("utf-8").splitlines()
     changed = [line for line in unified_diff(given, written, lineterm="", n=0) if line[:1] in "+-"][2:]
     wrong = [f"{'card' if line[0] == '+' else 'files'}: {line[1:].strip()}" for line in changed if line[1:].strip()]

@@ -14,7 +14,6 @@ from assay.audit import own_splits
 from assay.building.columns import document_columns, query_columns
 from assay.building.gold import Rule
 from assay.collection import Collection
-from assay.errors import UsageError
 from assay.formats import jsonl
 from assay.formats.folders import MANIFEST, replacing_folder
 from assay.fragment import Fragments
@@ -29,7 +28,7 @@ from assay.publishing.card import (
     write_card,
 )
 from assay.publishing.figures import Figures, checks_section, figures_of, rule_of
-from assay.publishing.files import SHARD_BYTES, Config, configs_of, refuse_split, write_split, write_sums
+from assay.publishing.files import SHARD_BYTES, Config, configs_of, refuse_place, refuse_split, write_split, write_sums
 from assay.publishing.same import refuse_changed
 from assay.query import Queries
 from assay.sources import chunk_level
@@ -99,10 +98,7 @@ def publish(
         FileError: The folder holds other things, or cannot be written.
     """
     fragments = chunk_level.gold_of(collection)
-    if collection.place and Path(collection.place).resolve() == folder.resolve():
-        raise UsageError(f"{folder} holds the collection itself; publish it to another folder")
-    if (folder / ".git").exists():
-        raise UsageError(f"{folder} is a git checkout, which would be lost; publish beside it and copy the files over")
+    refuse_place(folder, collection=collection.place)
     said = about if about is not None else About.of(collection.manifest.get("about", {}), place="the manifest's about")
     said = said.filled(
         title=collection.name,

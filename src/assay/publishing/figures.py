@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from assay import __version__, audits
 from assay.audit import own_splits
 from assay.building.gold import project
+from assay.catalog import known
 from assay.collection import Collection
 from assay.passage import Passages
 from assay.publishing.card import table
@@ -86,9 +87,15 @@ def _with_text(passages: Passages, view: str) -> Passages:
     return Passages(passages.ids.take(filled), texts, parents=passages.parents, spans=spans)
 
 
-def checks_section(collection: Collection) -> str:
-    """What `assay verify` says of the files: how many checks, and every error and warning."""
-    findings = audits.verify(collection)
+def checks_section(collection: Collection, *, without: Iterable[str] = ()) -> str:
+    """What `assay verify` says of the files: how many checks, and every error and warning.
+
+    Args:
+        collection: What the files hold.
+        without: Audits that are not run; the section names them.
+    """
+    left = sorted(without)
+    findings = audits.verify(collection, only=[name for name in known("audit") if name not in left])
     count = Counter(str(finding.verdict) for finding in findings)
     kinds = {"errors": "error", "warnings": "warning", "notes": "note", "ok": "ok", "nothing to look at": "skipped"}
     said = (
@@ -96,5 +103,6 @@ def checks_section(collection: Collection) -> str:
         + ", ".join(f"{name}: {count[verdict]}" for name, verdict in kinds.items())
         + ")."
     )
+    said += f" Not run here, for they read every text: {', '.join(f'`{name}`' for name in left)}." if left else ""
     bad = [(f.verdict, f"`{f.check}`", f.found) for f in findings if f.verdict in ("error", "warning")]
     return said + ("\n\n" + table(("", "check", "found"), bad) if bad else "")

@@ -19,6 +19,7 @@ from assay.formats import parquet, shards
 from assay.formats.digest import file_digest
 from assay.formats.files import opened, replacing
 from assay.formats.table import Column, Lists
+from assay.sources import is_name
 from assay.texts import Texts
 
 CARD = "README.md"
@@ -32,12 +33,13 @@ _SHARD = re.compile(r"(?P<split>.+)-\d{5}-of-\d{5}\.parquet")
 
 @dataclass(frozen=True)
 class Split:
-    """One split of a config: its files in order, rows, bytes in memory, bytes on disk."""
+    """One split of a config: its files in order, rows, bytes in memory, bytes on disk, and what the card calls them."""
 
     files: tuple[Path, ...]
     rows: int
     size: int
     stored: int
+    pattern: str
 
 
 @dataclass(frozen=True)
@@ -95,22 +97,42 @@ def write_split(columns: Mapping[str, Column], folder: Path, split: str, *, shar
         parquet.write_table(part, file, row_group=ROW_GROUP)
 
 
-def configs_of(folder: Path) -> list[Config]:
+def refuse_place(folder: Path, *, collection: str) -> None:
+    """Raises UsageError where a folder to write holds the collection at the place `collection`, or is a git checkout.
+
+    Args:
+        folder: What would be replaced.
+        collection: Where the collection was opened from; nothing, or a name such as `demo:chunks`, is no folder.
+    """
+    if collection and not is_name(collection):
+        place = Path(collection).resolve()
+        if folder.resolve() in (place, *place.parents):
+            raise UsageError(f"{folder} holds the collection itself; publish it to another folder")
+    if (folder / ".git").exists():
+        raise UsageError(f"{folder} is a git checkout, which would be lost; publish beside it and copy the files over")
+
+
+def configs_of(folder: Path, *, below: str = "") -> list[Config]:
     """What the Parquet files below a folder hold, by config in alphabetical order; splits in that order too.
+
+    Args:
+        folder: The published folder.
+        below: The folder in it that has a folder for each config; itself by default.
 
     Raises:
         FormatError: A shard is missing, is not Parquet, or has other columns or types than its siblings.
     """
     configs = []
-    for place in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+    parent = folder / below
+    for place in sorted(path for path in parent.iterdir() if path.is_dir() and not path.name.startswith(".")):
         found: dict[str, list[Path]] = {}
-        for file in shards.files_of(folder, place.name):
+        for file in shards.files_of(parent, place.name):
             named = _SHARD.fullmatch(file.name)
             if named is None:
                 raise FormatError(f"{place.name}/{file.name}: shards are named SPLIT-00000-of-00001.parquet")
             found.setdefault(named["split"], []).append(file)
         if found:
-            configs.append(_config(place.name, found))
+            configs.append(_config(place.name, found, place.relative_to(folder).as_posix()))
     return configs
 
 
@@ -150,7 +172,7 @@ def read_sums(folder: Path) -> dict[str, str]:
     return found
 
 
-def _config(name: str, found: Mapping[str, list[Path]]) -> Config:
+def _config(name: str, found: Mapping[str, list[Path]], place: str) -> Config:
     splits: dict[str, Split] = {}
     columns: Mapping[str, str] = {}
     first = ""
@@ -165,7 +187,11 @@ def _config(name: str, found: Mapping[str, list[Path]]) -> Config:
                     " file of a table needs the same ones"
                 )
         splits[split] = Split(
-            tuple(files), sum(h.rows for h in held), sum(h.size for h in held), sum(f.stat().st_size for f in files)
+            tuple(files),
+            sum(h.rows for h in held),
+            sum(h.size for h in held),
+            sum(f.stat().st_size for f in files),
+            f"{place}/{split}-*",
         )
     return Config(name, splits, columns)
 
