@@ -1,4 +1,4 @@
-"""Downloads: files of one commit of a dataset repository on the Hugging Face hub, proven by size and digest.
+"""Downloads: files of one commit of a repository on the Hugging Face hub, proven by size and digest.
 
 Whatever revision is asked for, a commit is what is stored: branches move, and the id of a tag is not that of its
 commit. Beside the hub's own cache lies one record a commit: every file with its size and digest, as the hub lists
@@ -8,19 +8,28 @@ them, and the SHA-256 of what was fetched. With it, everything works offline, fo
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from assay.commits import (
+    Commit,
+    Entry,
+    cache_folder,
+    cached_file,
+    kind_and_id,
+    record,
+    recorded,
+    records_of,
+    remember,
+)
 from assay.errors import DigestError, UnavailableError, UnknownNameError
 
 WAITS = (1.0, 3.0, 9.0)
@@ -34,40 +43,8 @@ _BLOCK = 1 << 20
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A file as the hub lists it: its bytes, the id of its Git blob, and its SHA-256 once it is known."""
-
-    size: int
-    blob: str = ""
-    sha256: str = ""
-
-
-@dataclass(frozen=True)
-class Commit:
-    """One commit of a dataset repository, and what is in it.
-
-    Attributes:
-        repo: The repository, `owner/name`.
-        id: The commit, 40 hexadecimal digits.
-        files: Every file of the commit by its path.
-        asked: Other revisions that were this commit when they were asked for.
-    """
-
-    repo: str
-    id: str
-    files: Mapping[str, Entry]
-    asked: tuple[str, ...] = ()
-
-    def matching(self, patterns: Iterable[str]) -> list[str]:
-        """The paths that match one of `patterns` (`*` also spans folders), sorted.
-
-        Example:
-            >>> Commit("o/n", "0" * 40, {"b/1.parquet": Entry(3), "a.md": Entry(1)}).matching(["b/*"])
-            ['b/1.parquet']
-        """
-        wanted = list(patterns)
-        return sorted(path for path in self.files if any(fnmatchcase(path, pattern) for pattern in wanted))
+class UnknownRevisionError(UnavailableError):
+    """The hub has no such revision of a data set."""
 
 
 @dataclass(frozen=True)
@@ -94,20 +71,73 @@ def hub_commit(repo: str, *, revision: str, offline: bool = False) -> Commit:
         UnavailableError: The hub cannot be reached or has no such repository or revision; offline, the revision is no
             commit that was fetched before. Another commit is never taken in its place.
     """
-    known = _recorded(repo, revision) if _COMMIT.fullmatch(revision) else None
+    known = recorded(repo, revision) if _COMMIT.fullmatch(revision) else None
     if known is not None:
         return known
     if _is_offline(offline):
         _refuse_offline(repo, revision)
-    commit = str(_asked(lambda hub: hub.dataset_info(repo, revision=revision).sha, repo=repo, revision=revision))
-    found = _recorded(repo, commit)
-    if found is None:
-        listed = _asked(lambda hub: _listed(hub, repo, commit), repo=repo, revision=commit)
-        found = Commit(repo, commit, listed)
-    if revision != commit and revision not in found.asked:
-        found = replace(found, asked=(*found.asked, revision))
-    _record(found)
-    return found
+    return _taken(repo, _resolved(repo, revision), asked=revision)
+
+
+def pinned_commit(repo: str, *, revision: str, begins: str, offline: bool = False) -> Commit:
+    """The commit whose id begins with `begins`, as `revision` leads to it.
+
+    A commit that was asked for before is found again by its beginning, without asking the hub. So the id of a tag
+    object, which no cache can resolve, works offline too.
+
+    Args:
+        repo: A dataset repository, `owner/name`.
+        revision: What the hub is asked for; where it does not lead to the commit, the beginning is asked for.
+        begins: The first digits of the commit's id, as they were published.
+        offline: As in `hub_commit`.
+
+    Raises:
+        DigestError: The revision leads to another commit now.
+        UnavailableError: As in `hub_commit`.
+    """
+    there = [commit for commit in records_of(repo) if commit.startswith(begins)]
+    known = recorded(repo, there[0]) if len(there) == 1 else None
+    if known is not None:
+        return known
+    if _is_offline(offline):
+        _refuse_offline(repo, begins)
+    met = ""
+    for asked in (revision, begins):
+        try:
+            commit = _resolved(repo, asked)
+        except UnknownRevisionError:
+            continue
+        if commit.startswith(begins):
+            return _taken(repo, commit, asked=asked)
+        met = met or commit
+    if met:
+        raise DigestError(
+            f"{repo}@{revision[:12]} leads to commit {met}, but commit {begins}… was published; it was moved, and no"
+            " other commit is taken in its place"
+        )
+    raise UnknownRevisionError(
+        f"{repo}: the hub knows neither revision {revision} nor commit {begins}…; it was taken back, or the hub is"
+        " another one"
+    )
+
+
+def room_for(commit: Commit, paths: Iterable[str]) -> int:
+    """The bytes that must still be fetched of these files of a commit.
+
+    Raises:
+        UnavailableError: The cache's disk has less room.
+    """
+    missing = sum(commit.files[path].size for path in paths if cached_file(commit, path) is None)
+    place = cache_folder()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if missing > free:
+        raise UnavailableError(
+            f"{commit.repo}@{commit.id[:12]}: {missing / 1e6:,.1f} MB must be fetched, and {cache_folder()} has room"
+            f" for {free / 1e6:,.1f} MB; free some space, or set HF_HUB_CACHE to another disk"
+        )
+    return missing
 
 
 def hub_file(repo: str, path: str, *, revision: str, offline: bool = False) -> Path:
@@ -154,16 +184,65 @@ def hub_files(
     return HubFiles(repo, commit.id, files, digests)
 
 
+def hub_model(model: str, *, revision: str, offline: bool = False, onnx: bool = False) -> tuple[Path, str]:
+    """The folder in the cache with a model's files at a revision, fetched where they are missing, and the commit.
+
+    Fetched are settings, tokenizer and weights: `.safetensors` where there are any, else PyTorch's own; exports for
+    other programs are left out. Python code is fetched with them and run by nobody unless it is asked for by name.
+
+    Args:
+        model: A model repository, `owner/name`.
+        revision: As in `hub_commit`.
+        offline: Whether to use the cache alone.
+        onnx: Whether the export to ONNX is fetched in place of the weights.
+
+    Raises:
+        UnavailableError, DigestError: As in `hub_file`.
+        UnknownNameError: The repository holds no model.
+    """
+    commit = hub_commit(f"models/{model}", revision=revision, offline=offline)
+    safe = any(path.endswith(".safetensors") and "/" not in path for path in commit.files)
+    weights = ("model.onnx*", "onnx/model.onnx*") if onnx else ("*.safetensors",) if safe else ("*.bin", "*.pt")
+    wanted = ("*.json", "*.txt", "*.model", "*.py", *weights)
+    paths = [p for p in commit.matching(wanted) if onnx or not p.startswith(("onnx/", "openvino/", "original/"))]
+    if not paths:
+        raise UnknownNameError.of(f"file of {model}@{commit.id[:12]}", " or ".join(weights), commit.files)
+    room_for(commit, paths)
+    places = [(_fetched(commit, path, offline=offline)[0], path) for path in paths]
+    place, path = places[0]
+    return place.parents[path.count("/")], commit.id
+
+
+def _resolved(repo: str, revision: str) -> str:
+    kind, name = kind_and_id(repo)
+
+    def ask(hub: Any) -> str:
+        return str(hub.repo_info(name, repo_type=kind, revision=revision).sha)
+
+    return _asked(ask, repo=repo, revision=revision)
+
+
+def _taken(repo: str, commit: str, *, asked: str) -> Commit:
+    """A commit with its files, recorded together with the revision that led to it."""
+    found = recorded(repo, commit)
+    if found is None:
+        found = Commit(repo, commit, _asked(lambda hub: _listed(hub, repo, commit), repo=repo, revision=commit))
+    if asked != commit and asked not in found.asked:
+        found = replace(found, asked=(*found.asked, asked))
+    record(found)
+    return found
+
+
 def _fetched(commit: Commit, path: str, *, offline: bool) -> tuple[Path, str]:
     """A file of a commit in the cache and its SHA-256; a file that is not what it should be is fetched once more."""
     entry = commit.files.get(path)
     if entry is None:
         raise UnknownNameError.of(f"file of {commit.repo}@{commit.id[:12]}", path, commit.files)
-    cached = _cached(commit, path)
+    cached = cached_file(commit, path)
     if cached is not None:
         sha256, fault = _proven(cached, entry)
         if not fault:
-            _remember(commit, path, sha256)
+            remember(commit, path, sha256)
             return cached, sha256
         if _is_offline(offline):
             raise DigestError(
@@ -181,7 +260,7 @@ def _fetched(commit: Commit, path: str, *, offline: bool) -> tuple[Path, str]:
         got = _download(commit, path)
         sha256, fault = _proven(got, entry)
         if not fault:
-            _remember(commit, path, sha256)
+            remember(commit, path, sha256)
             return got, sha256
         _remove(got)
     raise DigestError(
@@ -195,13 +274,14 @@ def _download(commit: Commit, path: str) -> Path:
         from huggingface_hub import hf_hub_download
 
         with _without_bars():
+            kind, name = kind_and_id(commit.repo)
             found = hf_hub_download(
-                commit.repo,
+                name,
                 path,
-                repo_type="dataset",
+                repo_type=kind,
                 revision=commit.id,
                 endpoint=hub.endpoint,
-                cache_dir=_cache(),
+                cache_dir=cache_folder(),
             )
         return str(found)
 
@@ -239,10 +319,13 @@ def _remove(path: Path) -> None:
 
 def _listed(hub: Any, repo: str, commit: str) -> dict[str, Entry]:
     found = {}
-    for item in hub.list_repo_tree(repo, recursive=True, revision=commit, repo_type="dataset"):
+    kind, name = kind_and_id(repo)
+    for item in hub.list_repo_tree(name, recursive=True, revision=commit, repo_type=kind):
         if hasattr(item, "size"):
             if item.path.startswith("/") or ".." in item.path.split("/"):
-                raise DigestError(f"{repo}@{commit[:12]}: the hub lists {item.path!r}, which leads out of the data set")
+                raise DigestError(
+                    f"{repo}@{commit[:12]}: the hub lists {item.path!r}, which leads out of the repository"
+                )
             lfs = item.lfs
             found[item.path] = Entry(item.size, item.blob_id, "") if lfs is None else Entry(lfs.size, "", lfs.sha256)
     return found
@@ -265,11 +348,11 @@ def _asked(call: Callable[[Any], T], *, repo: str, revision: str, path: str = ""
             return call(hub)
         except errors.RepositoryNotFoundError:
             raise UnavailableError(
-                f"{what}: the hub has no such dataset, or it may be read with a token alone; check the name, and set"
+                f"{what}: the hub has no such {kind_and_id(repo)[0]}, or it may be read with a token alone; check the name, and set"
                 " HF_TOKEN where access was granted"
             ) from None
         except errors.RevisionNotFoundError:
-            raise UnavailableError(
+            raise UnknownRevisionError(
                 f"{what}: the hub has no such revision; give a branch, a tag or a full commit"
             ) from None
         except broken as err:
@@ -320,71 +403,11 @@ def _is_offline(offline: bool) -> bool:
 
 
 def _refuse_offline(repo: str, revision: str) -> NoReturn:
-    records = [record for path in _records(repo) if (record := _recorded(repo, path.stem)) is not None]
-    was = [record.id for record in records if revision in record.asked]
-    there = ", ".join(record.id for record in records) or "none"
+    records = [known for commit in records_of(repo) if (known := recorded(repo, commit)) is not None]
+    was = [known.id for known in records if revision in known.asked]
+    there = ", ".join(known.id for known in records) or "none"
     hint = f"; it was commit {was[0]} when it was last asked for: give that" if was else ""
     raise UnavailableError(
         f"{repo}@{revision} is not in the cache as a commit, and offline no other is taken in its place{hint}."
         f" Commits there: {there}. Run once without --offline to fetch another"
     )
-
-
-def _cache() -> Path:
-    """The hub's cache, where the user has it."""
-    place = os.environ.get("HF_HUB_CACHE")
-    if not place:
-        from huggingface_hub import constants
-
-        place = constants.HF_HUB_CACHE
-    return Path(place)
-
-
-def _repo_folder(repo: str) -> Path:
-    return _cache() / f"datasets--{repo.replace('/', '--')}"
-
-
-def _cached(commit: Commit, path: str) -> Path | None:
-    place = _repo_folder(commit.repo) / "snapshots" / commit.id / path
-    return place if place.is_file() else None
-
-
-def _records(repo: str) -> list[Path]:
-    return sorted((_repo_folder(repo) / "assay").glob("*.json"))
-
-
-def _recorded(repo: str, commit: str) -> Commit | None:
-    """A commit as it was recorded; None where it was not, or the record cannot be read."""
-    try:
-        found = json.loads((_repo_folder(repo) / "assay" / f"{commit}.json").read_text("utf-8"))
-        files = {path: Entry(**entry) for path, entry in found["files"].items()}
-        return Commit(repo, commit, files, tuple(found["asked"]))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-
-
-def _record(commit: Commit) -> None:
-    """Writes what is known of a commit, whole or not at all."""
-    folder = _repo_folder(commit.repo) / "assay"
-    files = {path: vars(entry) for path, entry in sorted(commit.files.items())}
-    found = {"repo": commit.repo, "commit": commit.id, "asked": sorted(commit.asked), "files": files}
-    part = folder / f".{commit.id}.{secrets.token_hex(6)}.part"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-        os.replace(part, folder / f"{commit.id}.json")
-    except OSError as err:
-        with suppress(OSError):
-            part.unlink()
-        raise UnavailableError(
-            f"cannot write to the cache {folder} ({err.strerror}); set HF_HUB_CACHE to a folder with space that may be"
-            " written"
-        ) from None
-
-
-def _remember(commit: Commit, path: str, sha256: str) -> None:
-    """Adds the SHA-256 of a proven file to its commit's record, where it is not there yet."""
-    latest = _recorded(commit.repo, commit.id) or commit
-    if latest.files[path].sha256 != sha256:
-        entry = replace(latest.files[path], sha256=sha256)
-        _record(replace(latest, files={**latest.files, path: entry}))

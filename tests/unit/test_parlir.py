@@ -91,7 +91,7 @@ def test_a_folder_is_a_collection(tmp_path: Path) -> None:
     }
     answer, precedent = found.task("answer"), found.task("precedent")
     assert (answer.measures, precedent.measures) == (("RR@10", "nDCG@10", "R@10"), ("R@10", "R@100", "RR@10"))
-    assert answer.views == precedent.views == ("text:plain", "link:question")
+    assert (answer.views, precedent.views) == (("text:plain",), ("text:plain", "link:question"))
     assert answer.eligibility.unrestricted
     assert precedent.rule == "passage date < question date"
     assert precedent.eligibility.mask(0).tolist() == [True, False, False]
@@ -109,6 +109,69 @@ def test_a_folder_is_a_collection(tmp_path: Path) -> None:
     assert found.passages.link_offsets.tolist() == [0, 1, 3, 3]
     assert found.passages.link_query.tolist() == [0, 1, 2]
     assert found.queries.columns["topic"].to_list() == ["x", "y", "", ""]
+
+
+RULES = {
+    "answer": "",
+    "answerlenient": "",
+    "precedent": "passage date < question date",
+    "precedenthc": "passage date < question date",
+    "followup": "passage date < question date",
+    "cite": "passage date < date of the query's own answer",
+    "citehc": "passage date < date of the query's own answer",
+}
+
+
+def test_each_task_has_its_rule_and_earlier_questions_are_an_extra_of_those_with_one(tmp_path: Path) -> None:
+    xling = [{"_id": "q2@fr", "query_id": "q2", "text": "?"}]
+    qrels = {f"{task}_test": "q2 0 a1 1\n" for task in RULES}
+    found = open_collection(folder_of(tmp_path / "set", qrels=qrels, xling=xling))
+    assert list(found.tasks) == [*RULES, *(f"{task}_xling" for task in RULES)]
+    for name, splits in found.tasks.items():
+        task, rule = splits["test"], RULES[name.removesuffix("_xling")]
+        assert task.rule == rule
+        assert (task.asked is None) == (rule == "")
+        assert task.views == (("text:plain",) if rule == "" else ("text:plain", "link:question"))
+        assert task.questions.tolist() == [0, 1, 2, 3, 1]
+    bare = [{key: value for key, value in row.items() if key != "answers"} for row in CORPUS]
+    without = open_collection(folder_of(tmp_path / "bare", corpus=bare, qrels=qrels))
+    assert {task.views for splits in without.tasks.values() for task in splits.values()} == {("text:plain",)}
+
+
+META: list[dict[str, Any]] = [
+    {"query_id": "q2", "doc_id": "a1", "source": "hyperlink", "referral": True},
+    {"query_id": "q3", "doc_id": "a1", "source": "text", "referral": False},
+    {"query_id": "q3", "doc_id": "a1", "source": "question_text", "referral": False},
+    {"query_id": "q3", "doc_id": "gone", "source": "text", "referral": False},
+]
+
+
+def test_citations_are_those_of_their_tasks(tmp_path: Path) -> None:
+    qrels = {f"{task}_test": "q2 0 a1 1\nq3 0 a1 1\n" for task in ("answer", "cite", "followup")}
+    told = [{**row, "tasks": ["followup"] if row["source"] == "hyperlink" else ["cite", "citehc"]} for row in META]
+    for name, rows, cite, followup in (
+        ("guessed", META, ["hyperlink", "text"], ["question_text"]),
+        ("told", told, ["text", "question_text"], ["hyperlink"]),
+    ):
+        folder = folder_of(tmp_path / name, qrels=qrels)
+        jsonl.write_rows(rows, folder / "precedent_meta.jsonl")
+        found = open_collection(folder)
+        assert found.counts["citations in precedent_meta"] == 4
+        assert found.task("answer").edges is None
+        for task, sources in (("cite", cite), ("followup", followup)):
+            edges = found.task(task).edges
+            assert edges is not None
+            assert edges.columns["source"].to_list() == sources
+            assert (edges.passage == 0).all()
+        cited = found.task("cite").edges
+        assert cited is not None
+        if name == "guessed":
+            assert cited.query.tolist() == [1, 2]
+            assert cited.columns["referral"].to_list() == ["yes", "no"]
+        parlir.save(found, tmp_path / f"{name} again")
+        again = open_collection(tmp_path / f"{name} again").task("cite").edges
+        assert again is not None
+        assert [again.query.tolist(), again.columns["source"].to_list()] == [cited.query.tolist(), cite]
 
 
 @pytest.mark.parametrize("task", ["precedent", "precedenthc", "followup"])

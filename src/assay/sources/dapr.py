@@ -17,7 +17,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from assay.download import Commit, hub_commit, hub_files
+from assay.commits import Commit
+from assay.download import hub_commit, hub_files
 from assay.errors import DuplicateIdError, FormatError, UnknownNameError
 from assay.formats import jsonl, parquet, shards
 from assay.formats.digest import file_digests

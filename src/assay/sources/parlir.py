@@ -17,6 +17,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from assay.building import task_edges
+from assay.building.crossing import with_questions
 from assay.building.question_tasks import AS_OF, SHARED, XLING, Questions, question_tasks
 from assay.building.splits import ALL
 from assay.building.tables import links_of
@@ -25,6 +27,7 @@ from assay.collection import Collection
 from assay.errors import FormatError
 from assay.formats import jsonl, shards, trec
 from assay.formats.digest import digest_of, file_digests
+from assay.formats.folders import MANIFEST
 from assay.formats.runs import read_qrels
 from assay.formats.table import Column, Field, Lists, Table, empty_texts, joined
 from assay.ids import Ids
@@ -52,21 +55,20 @@ _QUERIES = {
     "date": Field(date, required=False),
     "answer": Field(str, required=False),
 }
-_XLING = {"_id": Field(str), "text": Field(str), "raw_text": Field(str, required=False), "query_id": Field(str)}
+_XLING = {"_id": Field(str), "text": Field(str), "raw_text": Field(str, required=False)}
 _EQUIVALENTS = {
     "_id": Field(str),
     "twin_question": Field(list[str], required=False),
     "duplicate_answer": Field(list[str], required=False),
     "boilerplate": Field(list[str], required=False),
 }
-_META = {"query_id": Field(str), "doc_id": Field(str)}
 _TABLES = ("corpus", "queries", "queries_xling", "equivalents", "precedent_meta")
 
 
 def recognises(path: Path) -> bool:
     """Whether a folder has this layout."""
     tables = all(shards.files_of(path, name) for name in ("corpus", "queries"))
-    return tables and bool(_qrels_files(path))
+    return tables and bool(qrels_files(path))
 
 
 def load(path: Path) -> Collection:
@@ -80,8 +82,8 @@ def load(path: Path) -> Collection:
         DuplicateIdError: An id stands twice.
     """
     files = {name: shards.files_of(path, name) for name in _TABLES}
-    judged = _qrels_files(path)
-    manifest_file = path / "build_manifest.json"
+    judged = qrels_files(path)
+    manifest_file = path / MANIFEST
     manifest = jsonl.read_object(manifest_file) if manifest_file.is_file() else {}
     counts: dict[str, int] = {}
     corpus = _table(files["corpus"], _CORPUS, counts)
@@ -90,16 +92,20 @@ def load(path: Path) -> Collection:
     queries, question = _queries(asked, xling, counts)
     passages = _passages(corpus, queries.ids, counts)
     equivalents = _table(files["equivalents"], _EQUIVALENTS, counts) if files["equivalents"] else None
-    if files["precedent_meta"]:
-        counts["citations in precedent_meta"] = len(_table(files["precedent_meta"], _META, {}))
     questions = Questions(
         queries,
         question,
         passages,
         own=_own_answers(asked, passages),
-        mask=_words(manifest.get("mask_token")),
+        mask=words_of(manifest.get("mask_token")),
         as_of=_rules(manifest),
     )
+    if files["precedent_meta"]:
+        meta = _table(files["precedent_meta"], task_edges.FIELDS, {})
+        counts["citations in precedent_meta"] = len(meta)
+        as_of = [task for task, rule in {**AS_OF, **questions.as_of}.items() if rule is not None]
+        edges = task_edges.task_edges(meta, queries.ids, passages.ids, tasks=as_of)
+        questions = replace(questions, edges=edges)
     questions = _with_ties(questions, equivalents, manifest, counts)
     tasks = question_tasks(questions, _judgements(judged, questions, counts))
     read = [file for found in files.values() for file in found] + [file for _, _, file in judged]
@@ -128,7 +134,7 @@ def _table(files: tuple[Path, ...], fields: Mapping[str, Field], counts: dict[st
     return table
 
 
-def _qrels_files(path: Path) -> list[tuple[str, str, Path]]:
+def qrels_files(path: Path) -> list[tuple[str, str, Path]]:
     """Task, split and file of every judgement file; the TREC form where both forms are there."""
     found: dict[tuple[str, str], Path] = {}
     for folder in (path / "qrels_jsonl", path / "qrels"):
@@ -159,6 +165,7 @@ def _queries(asked: Table, xling: Table | None, counts: dict[str, int]) -> tuple
     rows = np.arange(len(ids))
     if xling is None:
         return queries, rows
+    xling = with_questions(xling, ids, counts)
     named = xling.text("query_id")
     question = ids.codes(named).astype(np.int64)
     unknown = np.flatnonzero(question < 0)
@@ -179,7 +186,7 @@ def _below(queries: Queries, xling: Table, question: npt.NDArray[np.int64]) -> Q
     ids = Ids(_joined(queries.ids.texts, own.texts))
     ids.refuse_duplicates("query id")
     texts = {view: _joined(text, _views(xling).get(view, empty_texts(more))) for view, text in queries.texts.items()}
-    others = {**xling.others(_XLING), "question": xling.text("query_id")}
+    others = {**xling.others((*_XLING, "query_id")), "question": xling.text("query_id")}
     columns = {
         name: _joined(queries.columns.get(name, empty_texts(n)), others.get(name, empty_texts(more)))
         for name in dict.fromkeys([*queries.columns, *others])
@@ -237,7 +244,8 @@ def _with_ties(
     questions: Questions, equivalents: Table | None, manifest: Mapping[str, Any], counts: dict[str, int]
 ) -> Questions:
     """The questions with what ties them: the kinds that the manifest names, all where it names none."""
-    declared = _words(manifest.get("ties")) or ((TWINS, JOINT, SHARED) if equivalents is not None else ())
+    kinds = (TWINS, JOINT, SHARED) if equivalents is not None else ()
+    declared = words_of(manifest["ties"]) if "ties" in manifest else kinds
     tied: dict[str, Pairs] = {}
     passages = questions.passages
     if TWINS in declared:
@@ -246,7 +254,7 @@ def _with_ties(
         tied[JOINT] = chains(_owners(passages), passages.link_query.astype(np.int64))
     classes = None
     if equivalents is not None and "duplicate_answer" in equivalents:
-        classes = _classes(questions, equivalents, _words(manifest.get("boilerplate")), counts)
+        classes = _classes(questions, equivalents, words_of(manifest.get("boilerplate")), counts)
     return replace(questions, tied=tied, shares=SHARED in declared, classes=classes)
 
 
@@ -323,11 +331,11 @@ def _rules(manifest: Mapping[str, Any]) -> dict[str, str | None]:
     """The as-of rules that a manifest names, task to rule."""
     rules = manifest.get("as_of", {})
     if not isinstance(rules, dict) or not all(rule is None or isinstance(rule, str) for rule in rules.values()):
-        raise FormatError("build_manifest.json $.as_of: expected an object of task to 'query', 'answer' or null")
+        raise FormatError(f"{MANIFEST} $.as_of: expected an object of task to 'query', 'answer' or null")
     return rules
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def words_of(value: Any) -> tuple[str, ...]:
     """A text or list of texts of a manifest as a tuple."""
     if isinstance(value, str):
         return (value,)
@@ -338,7 +346,8 @@ def save(collection: Collection, path: Path) -> None:
     """Writes a collection as `corpus.jsonl`, `queries.jsonl`, `qrels/`, and what else it has of the layout's files.
 
     Not written, for loading makes them: splits named `all`, cross-lingual tasks, and ties by joint answer or shared
-    passage. Classes of equivalent passages become duplicates of the first one's question.
+    passage. Classes of equivalent passages become duplicates of the first one's question. Of citations the source, the
+    tasks and whether they are referrals are kept.
 
     Raises:
         FormatError: An id cannot stand in a TREC file.
@@ -346,8 +355,7 @@ def save(collection: Collection, path: Path) -> None:
     (path / "qrels").mkdir(parents=True, exist_ok=True)
     passages, queries = collection.passages, collection.queries
     corpus: dict[str, Column] = {"_id": passages.ids.texts, **_stored(passages.texts)}
-    if passages.dates is not None:
-        corpus["date"] = passages.dates
+    corpus |= {} if passages.dates is None else {"date": passages.dates}
     if passages.link_offsets is not None and passages.link_query is not None:
         corpus["answers"] = Lists(passages.link_offsets, queries.ids.texts.take(passages.link_query))
     jsonl.write_table({**corpus, **passages.columns}, path / "corpus.jsonl")
@@ -363,8 +371,13 @@ def save(collection: Collection, path: Path) -> None:
     equivalents = _equivalents(collection)
     if equivalents:
         jsonl.write_rows(equivalents, path / "equivalents.jsonl")
+    tasks = (task for splits in collection.tasks.values() for task in splits.values())
+    edges = {task.name.removesuffix(XLING): task.edges for task in tasks if task.edges is not None}
+    if edges:
+        rows = task_edges.edge_rows(queries.ids, passages.ids, edges)
+        jsonl.write_rows(rows, path / "precedent_meta.jsonl")
     if collection.manifest:
-        jsonl.write_object(collection.manifest, path / "build_manifest.json")
+        jsonl.write_object(collection.manifest, path / MANIFEST)
 
 
 def _stored(texts: Mapping[str, Texts]) -> dict[str, Column]:

@@ -6,7 +6,6 @@ not there: a slip of the pen must not turn into a collection without dates.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,8 +29,8 @@ from assay.building.ties import Pairs, chains, cluster_labels, shared_passage
 from assay.collection import Collection
 from assay.errors import FormatError, UnknownNameError
 from assay.formats import shards
+from assay.formats.declared import Keys, read_toml, refuse_unknown
 from assay.formats.digest import digest_of, file_digests
-from assay.formats.files import opened
 from assay.formats.runs import read_qrels
 from assay.formats.table import Field, Table
 from assay.fragment import Fragments
@@ -45,8 +44,8 @@ from assay.texts import Texts
 LOOKS_FOR = "assay.toml, which names tables, columns and tasks"
 FILE = "assay.toml"
 
-_TEXTS = (str, list)
-_KEYS: dict[str, dict[str, Any]] = {
+_TEXTS = (str, list[str])
+_KEYS: dict[str, Keys] = {
     "": {
         "name": str,
         "licence": str,
@@ -67,14 +66,13 @@ _KEYS: dict[str, dict[str, Any]] = {
         "qrels": (str, dict),
         "gold": str,
         "as_of": str,
-        "views": list,
-        "measures": list,
+        "views": list[str],
+        "measures": list[str],
         "depth": int,
         "exclude_own": bool,
         "query_view": str,
     },
 }
-_WORDS = {str: "a text", dict: "a table", bool: "true or false", int: "a whole number", list: "a list"}
 
 
 def recognises(path: Path) -> bool:
@@ -123,37 +121,20 @@ def load(path: Path) -> Collection:
 
 def _declared(file: Path) -> dict[str, Any]:
     """The keys of the file, every one of them known and of its type."""
-    with opened(file) as stream:
-        try:
-            declared = tomllib.loads(stream.read().decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
-            raise FormatError(f"{FILE}: not TOML ({err})") from None
-    _check(declared, "", FILE)
+    declared = read_toml(file)
+    refuse_unknown(declared, _KEYS[""], FILE)
     for name in ("passages", "queries", "tasks"):
         if name not in declared:
             raise FormatError(f"{FILE}: there is no [{name}]; a collection needs passages, queries and tasks")
     for name in ("passages", "queries", "fragments", "ties"):
-        _check(declared.get(name, {}), name, f"{FILE} [{name}]")
+        refuse_unknown(declared.get(name, {}), _KEYS[name], f"{FILE} [{name}]")
     for name, spec in declared["tasks"].items():
         if not isinstance(spec, dict):
             raise FormatError(f"{FILE} [tasks]: {name} must be a table, [tasks.{name}]")
-        _check(spec, "task", f"{FILE} [tasks.{name}]")
+        refuse_unknown(spec, _KEYS["task"], f"{FILE} [tasks.{name}]")
     if not declared["tasks"]:
         raise FormatError(f"{FILE} [tasks]: there is no task; a collection needs one, [tasks.NAME]")
     return declared
-
-
-def _check(table: Mapping[str, Any], kind: str, place: str) -> None:
-    for key, value in table.items():
-        if key not in _KEYS[kind]:
-            raise UnknownNameError(f"{place}: {UnknownNameError.of('key', key, _KEYS[kind])}")
-        wanted = _KEYS[kind][key]
-        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
-        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-            words = " or ".join(_WORDS[type_] for type_ in wanted)
-            raise FormatError(f"{place} {key}: expected {words}, got {value!r}")
-        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
-            raise FormatError(f"{place} {key}: expected a list of texts, got {value!r}")
 
 
 class _Stated:
@@ -324,8 +305,11 @@ class _Material:
         there = ["text:plain"]
         there += [] if passages.titles is None else ["title"]
         there += [] if passages.position is None else ["parent", "position", "span"]
-        there += [] if passages.link_query is None else ["link:question"]
         known = [*there, *(f"text:{view}" for view in passages.texts)]
+        if passages.link_query is not None:
+            known.append("link:question")
+            # Without an as-of rule it would lead from a query's own question to its answer.
+            there += ["link:question"] if "as_of" in spec else []
         for view in spec.get("views", []):
             if view not in known:
                 raise UnknownNameError(f"{place} views: {UnknownNameError.of('view', view, known)}")
