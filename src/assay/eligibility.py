@@ -99,6 +99,40 @@ class Eligibility:
         both = np.append(self.excluded, passage)[np.argsort(owner, kind="stable")]
         return replace(made, excluded_offsets=self.excluded_offsets + offsets, excluded=both)
 
+    def grouped(self, offsets: npt.NDArray[np.int64], passage: Codes) -> Eligibility:
+        """The rule over groups of passages: a group is eligible for a query when one of its passages is.
+
+        Group `i` holds `passage[offsets[i]:offsets[i + 1]]`; a passage may be in several, and one without any is
+        never eligible.
+
+        Example:
+            >>> rule = Eligibility.as_of(np.array(["2021-01-01", "2020-01-01"], "datetime64[D]"),
+            ...                          np.array(["2020-06-01"], "datetime64[D]"))
+            >>> rule.grouped(np.array([0, 2, 3]), np.array([0, 1, 0], np.int32)).mask(0).tolist()
+            [True, False]
+        """
+        groups = len(offsets) - 1
+        owner = np.repeat(np.arange(groups), np.diff(offsets))
+        may = np.ones(len(passage), np.bool_) if self.candidate is None else self.candidate[passage]
+        held = np.bincount(owner[may], minlength=groups) > 0
+        rank = None
+        if self.rank is not None:
+            rank = np.full(groups, np.iinfo(np.int32).max, np.int32)
+            np.minimum.at(rank, owner[may], self.rank[passage[may]])
+        made = Eligibility(groups, self.queries, None if held.all() else held, rank, self.cutoff)
+        if self.excluded is None or self.excluded_offsets is None:
+            return made
+        # A group leaves a query only where every passage of it that the query could have is excluded.
+        query = np.repeat(np.arange(self.queries), np.diff(self.excluded_offsets))
+        by_passage = np.argsort(passage, kind="stable")
+        at, entry = _stretches(np.searchsorted(passage[by_passage], np.arange(self.passages + 1)), self.excluded)
+        touched = np.unique(query[at] * groups + owner[by_passage[entry]])
+        query, group = np.divmod(touched, max(1, groups))
+        at, entry = _stretches(offsets, group)
+        left = np.bincount(at[self.allows(query[at], passage[entry])], minlength=len(touched)) > 0
+        borders = np.searchsorted(query[~left], np.arange(self.queries + 1)).astype(np.int64)
+        return made.without(borders, group[~left].astype(np.int32))
+
     @property
     def unrestricted(self) -> bool:
         """Whether everything is eligible for every query."""
@@ -162,6 +196,29 @@ class Eligibility:
         bare = Eligibility(self.passages, self.queries, self.candidate, self.rank, self.cutoff)
         return rows.astype(np.int32), bare.counts()
 
+    def between(self, low: int, high: int) -> Eligibility:
+        """The same rule for the passages `low` to `high` alone: new row `i` is old row `low + i`.
+
+        Example:
+            >>> rule = Eligibility.everything(4, 1).without(np.array([0, 2]), np.array([0, 3], np.int32))
+            >>> rule.between(2, 4).mask(0).tolist()
+            [True, False]
+        """
+        offsets, excluded = None, None
+        if self.excluded is not None and self.excluded_offsets is not None:
+            inside = (self.excluded >= low) & (self.excluded < high)
+            offsets = np.concatenate([[0], np.cumsum(inside)]).astype(np.int64)[self.excluded_offsets]
+            excluded = self.excluded[inside] - np.int32(low)
+        return Eligibility(
+            high - low,
+            self.queries,
+            None if self.candidate is None else self.candidate[low:high],
+            None if self.rank is None else self.rank[low:high],
+            self.cutoff,
+            offsets,
+            excluded,
+        )
+
     def permuted(self, passages: npt.NDArray[np.integer[Any]], queries: npt.NDArray[np.integer[Any]]) -> Eligibility:
         """The same rule for rows in another order: new row `i` is old row `passages[i]` (`queries[i]`).
 
@@ -184,3 +241,12 @@ class Eligibility:
             offsets,
             excluded,
         )
+
+
+def _stretches(
+    offsets: npt.NDArray[np.int64], wanted: npt.NDArray[np.integer[Any]]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Every entry of the lists `wanted`: which of these each belongs to, and its place."""
+    count = offsets[wanted + 1] - offsets[wanted]
+    at = np.repeat(np.arange(len(wanted)), count)
+    return at, np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count) + offsets[wanted][at]

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from assay.edges import Edges
 from assay.eligibility import Eligibility
 from assay.errors import EligibilityError
 from assay.fragment import Fragments
@@ -40,6 +41,9 @@ class Task:
         rule: The as-of rule in words.
         excluded: Whether a query's own passage (equal id) is kept from it.
         query_view: The text view of queries that systems get.
+        question: Per query of `pool` the row of the question that it asks, in another language perhaps, int64;
+            None: each asks its own.
+        edges: Citations behind the judgements, where the collection has them.
         ties: Per query of `pool` the cluster to resample by, int64; None: queries are independent.
         gold_rule: Name of the rule by which a passage is gold for a fragment; empty without fragments.
         fragments: Gold spans behind the qrels, where the collection has them.
@@ -59,6 +63,8 @@ class Task:
     rule: str = ""
     excluded: bool = False
     query_view: str = "plain"
+    question: npt.NDArray[np.int64] | None = None
+    edges: Edges | None = None
     ties: npt.NDArray[np.int64] | None = None
     gold_rule: str = ""
     fragments: Fragments | None = None
@@ -87,6 +93,11 @@ class Task:
     def queries(self) -> Queries:
         """The queries that are asked, in the order of the qrels."""
         return self.pool.take(self.rows)
+
+    @cached_property
+    def questions(self) -> npt.NDArray[np.int64]:
+        """Per query of `pool` the row of the question that it asks, itself where nothing else is said, int64."""
+        return np.arange(len(self.pool)) if self.question is None else self.question
 
     @cached_property
     def clusters(self) -> npt.NDArray[np.int64] | None:

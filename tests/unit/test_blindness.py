@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import gc
+import json
+import shlex
+import sys
 import types
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+import assay
 from assay.eligibility import Eligibility
 from assay.errors import ViewError
+from assay.evaluation import evaluate, mean_interval, random_expectation
+from assay.formats import jsonl
 from assay.fragment import Fragments
 from assay.harness import retrieve
 from assay.ids import Ids
+from assay.measures import parse
 from assay.passage import Passages
 from assay.qrels import Qrels
 from assay.query import Queries
 from assay.run import Run
-from assay.system import VIEWS, PassageView, QueryView, RankedRows
+from assay.sources import open_collection
+from assay.system import VIEWS, PassageView, QueryView, RankedRows, SparseRows
 from assay.task import Task
 from assay.texts import Texts
 from tiny import chunk_task, dated_task, task_of
@@ -310,3 +321,364 @@ def test_opaque_parents_say_nothing_about_the_order_of_documents() -> None:
         first = [code[text] for text in task.passages.texts["plain"].to_list()[::4]]
         orders.add(tuple(np.argsort(first).tolist()))
     assert len(orders) > 20
+
+
+# ---------------------------------------------------------------- what a question-level collection must not show
+
+SECRET_DAYS = ("2037-03-04", "2038-05-06", "2039-07-08")
+"""Days whose numbers are larger than any other number in so small a collection."""
+
+
+def secret(kind: str, row: int) -> str:
+    return f"zq{kind}{row}qz"
+
+
+SECRETS_OF_ROWS = ("id", "header", "subject", "raw", "url", "split", "answer", "own", "author")
+
+
+@pytest.fixture
+def planted_task(tmp_path: Path) -> Task:
+    """Three questions and replies with a planted word in every column that no system may see."""
+    rows = range(3)
+    jsonl.write_rows(
+        [
+            {
+                "_id": secret("answer", row),
+                "text": f"The reply speaks of buses {row}.",
+                "raw_text": secret("raw", row),
+                "date": SECRET_DAYS[row],
+                "answers": [secret("id", row), *([secret("id", 0)] if row == 2 else [])],
+                "header": secret("header", row),
+                "source_url": secret("url", row),
+            }
+            for row in rows
+        ],
+        tmp_path / "corpus.jsonl",
+    )
+    jsonl.write_rows(
+        [
+            {
+                "_id": secret("id", row),
+                "text": f"What of buses {row}?",
+                "raw_text": secret("raw", row + 3),
+                "subject": secret("subject", row),
+                "date": SECRET_DAYS[row],
+                "answer": secret("answer", row),
+                "header": secret("header", row + 3),
+                "source_url": secret("url", row + 3),
+                "author": secret("author", row),
+                "split": secret("split", row),
+                "joint_size": 987654321,
+            }
+            for row in rows
+        ],
+        tmp_path / "queries.jsonl",
+    )
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "precedent_test.tsv").write_text(
+        "".join(f"{secret('id', row)} 0 {secret('answer', row - 1)} 1\n" for row in (1, 2))
+    )
+    return open_collection(tmp_path).task("precedent")
+
+
+@dataclass(frozen=True)
+class SpyLens:
+    """Keeps all that it is handed, and shows it on."""
+
+    seen: list[Any]
+    system: Any
+    reads: tuple[str, ...]
+    name: ClassVar[str] = "spy-lens"
+
+    def shown(self, passages: PassageView) -> Any:
+        self.seen.append(passages)
+        return passages, None
+
+
+@dataclass(frozen=True)
+class SpyIndex:
+    """Every row holds one term."""
+
+    seen: list[Any]
+    rows: SparseRows
+
+    def encode(self, queries: QueryView) -> SparseRows:
+        self.seen.append(queries)
+        return one_term(len(queries))
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+
+def one_term(size: int) -> SparseRows:
+    return SparseRows(np.arange(size + 1), np.zeros(size, np.int32), np.ones(size, np.float32), 1)
+
+
+@dataclass(frozen=True)
+class SpyRepresenter:
+    """Keeps all that it is handed, as a representer."""
+
+    seen: list[Any]
+    reads: tuple[str, ...]
+    name: ClassVar[str] = "spy-representer"
+
+    def index(self, passages: PassageView) -> SpyIndex:
+        self.seen.append(passages)
+        return SpyIndex(self.seen, one_term(len(passages)))
+
+    def load(self, folder: Path) -> SpyIndex:
+        raise NotImplementedError
+
+
+def planted_in(things: list[Any]) -> set[str]:
+    """Planted words, days and numbers among texts, bytes, arrays and numbers."""
+    words = [secret(kind, row) for kind in SECRETS_OF_ROWS for row in range(6)] + list(SECRET_DAYS)
+    numbers = {987654321, *(int(np.datetime64(day).astype(int)) for day in SECRET_DAYS)}
+    found = set()
+    for thing in things:
+        if isinstance(thing, np.ndarray) and thing.dtype.kind in "iuf":
+            found |= {str(n) for n in numbers if (thing == n).any()}
+        if isinstance(thing, int) and thing in numbers:
+            found.add(str(thing))
+        whole = thing.tobytes() if isinstance(thing, np.ndarray) else thing
+        whole = whole.encode() if isinstance(whole, str) else whole
+        if isinstance(whole, bytes | bytearray):
+            found |= {word for word in words if word.encode() in whole}
+    return found
+
+
+def test_the_planted_words_are_in_the_collection(planted_task: Task) -> None:
+    # Else not to find them would say nothing.
+    found = planted_in(list(reachable(planted_task)))
+    kinds = {kind for kind in SECRETS_OF_ROWS if any(secret(kind, row) in found for row in range(6))}
+    assert kinds == {*SECRETS_OF_ROWS} - {"own"}
+    assert {str(int(np.datetime64(day).astype(int))) for day in SECRET_DAYS} <= {
+        str(int(x)) for x in np.asarray(planted_task.passages.dates).astype(int)
+    }
+
+
+def test_no_planted_word_is_reachable_from_what_any_kind_of_system_gets(planted_task: Task) -> None:
+    views, seen = ("text:plain", "link:question"), []
+    spy = Spy(seen, views)
+    matching = assay.system_of("question_matching(bm25)")
+    for system in (
+        spy,
+        SpyScorer(seen, views),
+        SpyRepresenter(seen, views),
+        SpyComposite(seen, views, (spy, SpyRepresenter(seen, views))),
+        SpyLens(seen, spy, views),
+        SpyLens(seen, matching, views),
+        replace(matching, system=Spy(seen, ("text:plain",))),
+        replace(matching, system=SpyRepresenter(seen, ("text:plain",))),
+    ):
+        retrieve(planted_task, system, depth=2)
+    things = list(reachable(seen))
+    assert len(seen) > 15
+    assert planted_in(things) == set()
+    # Nothing that could be called or looked into for more: no function, closure, frame or generator.
+    running = (types.FunctionType, types.CellType, types.FrameType, types.GeneratorType, types.MethodType)
+    held = [x for thing in things for x in gc.get_referents(thing) if not isinstance(thing, type)]
+    assert not [x for x in held if isinstance(x, running)]
+
+
+def test_a_program_finds_no_planted_word_in_all_that_it_can_read(planted_task: Task, tmp_path: Path) -> None:
+    script, told = tmp_path / "look.py", tmp_path / "told.json"
+    script.write_text(
+        "import glob, json, os, sys\n"
+        "files = [open(f, encoding='utf-8').read() for f in sys.argv[1:3]]\n"
+        "here = [(f, open(f, encoding='utf-8').read()) for f in glob.glob('**', recursive=True) if os.path.isfile(f)]\n"
+        f"json.dump([sys.argv, dict(os.environ), files, here, sys.stdin.read()], open({str(told)!r}, 'w'))\n"
+        "open(sys.argv[4], 'w').write('')\n"
+    )
+    line = f"{shlex.quote(sys.executable)} -S {shlex.quote(str(script))} {{passages}} {{queries}} {{depth}} {{run}}"
+    for call, word in ((f"command({line!r})", "reply"), (f"question_matching(command({line!r}))", "What of")):
+        retrieve(planted_task, call)
+        assert word in told.read_text()
+        assert planted_in([told.read_text()]) == set()
+        assert len(json.loads(told.read_text())) == 5
+
+
+# ---------------------------------------------------------------- adversaries that guess
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """Gives all passages one score, so that ids alone order them."""
+
+    name: ClassVar[str] = "coarse"
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def search(self, passages: PassageView, queries: QueryView, *, depth: int) -> RankedRows:
+        rows = np.arange(len(passages))
+        return RankedRows.joined([(rows, np.ones(len(rows)))] * len(queries), whole_ties=True)
+
+
+@dataclass(frozen=True)
+class LinkOrder:
+    """Ranks by the rows of the linked questions, lowest first, or by the first of them as they come."""
+
+    first: bool
+    name: ClassVar[str] = "link-order"
+    reads: ClassVar[tuple[str, ...]] = ("link:question",)
+
+    def search(self, passages: PassageView, queries: QueryView, *, depth: int) -> RankedRows:
+        links = passages.links
+        assert links is not None
+        score = np.full(len(passages), -1e6)
+        for row in range(len(passages)):
+            own = links.target[links.offsets[row] : links.offsets[row + 1]]
+            if len(own):
+                score[row] = -float(own[0] if self.first else own.max())
+        return RankedRows.joined([(np.arange(len(passages)), score)] * len(queries))
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """Shows chance lists first and remembers who is asked for again: what stood in those lists is new.
+
+    Asked deeper, it ranks the newest first; the house takes what is too new away. It knows queries by their texts,
+    and keeps what it learns over calls, depths and runs.
+    """
+
+    seed: int
+    known: dict[str, Any] = field(default_factory=lambda: {"depth": 1 << 30, "shown": Counter(), "again": Counter()})
+    name: ClassVar[str] = "remembering"
+    reads: ClassVar[tuple[str, ...]] = ("text:plain",)
+
+    def search(self, passages: PassageView, queries: QueryView, *, depth: int) -> RankedRows:
+        texts, asked, known = passages.texts["text:plain"].to_list(), queries.texts.to_list(), self.known
+        random = np.random.default_rng([self.seed, depth, sum(known["shown"].values())])
+        if depth <= known["depth"]:
+            score = random.random((len(asked), len(texts)))
+            known["lists"] = {q: [texts[r] for r in np.argsort(-own)[:depth]] for q, own in zip(asked, score)}
+        else:
+            for query, listed in known.pop("lists", {}).items():
+                known["shown"].update(listed)
+                known["again"].update(listed if query in asked else ())
+            newness = np.array([known["again"][t] / known["shown"][t] if known["shown"][t] else 1.0 for t in texts])
+            score = newness + 1e-6 * random.random((len(asked), len(texts)))
+        known["depth"] = depth
+        rows = np.argsort(-score)[:, :depth]
+        return RankedRows.joined([(own, scores[own]) for own, scores in zip(rows, score)])
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A composite that counts in how many lists a passage is: what is in few of them is new."""
+
+    parts: ClassVar[tuple[Any, ...]] = (Coarse(),)
+    name: ClassVar[str] = "counting"
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def combine(self, lists: Any, passages: PassageView, queries: QueryView, *, depth: int) -> RankedRows:
+        seen = np.bincount(lists[0].row, minlength=len(passages))
+        return replace(lists[0], score=-seen[lists[0].row].astype(np.float64))
+
+
+@cache
+def newest_first() -> Task:
+    """Sixty replies on sixty days, linked to a question each; the newest reply that a query may have is right."""
+    passages = {f"p{i:02}": str(np.datetime64("2021-01-01") + i) for i in range(60)}
+    asked = {f"q{i:03}": str(np.datetime64("2021-01-11") + i // 4) for i in range(200)}
+    gold = [
+        (q, f"p{(np.datetime64(day) - np.datetime64('2021-01-01')).astype(int) - 1:02}", 1) for q, day in asked.items()
+    ]
+    task = task_of(gold, passages, asked=asked, views=("text:plain", "link:question"))
+    links = replace(task.passages, link_offsets=np.arange(61), link_query=np.arange(60, dtype=np.int32))
+    return replace(task, passages=links)
+
+
+def at_chance(task: Task, systems: Any, *, measure: str, depth: int, seeds: int) -> tuple[float, float, float]:
+    """Low end, exact expectation of a random run, and high end of the mean over seeds (99.9 %)."""
+    found = [
+        evaluate(retrieve(task, systems(seed), depth=depth, seed=seed), task.qrels, [measure], resamples=1)[0].mean
+        for seed in range(seeds)
+    ]
+    chance = float(random_expectation(task, parse(measure), depth=depth).mean())
+    interval = mean_interval(np.array(found), level=0.999, resamples=2000, seed=0, method="percentile")
+    return interval.low, chance, interval.high
+
+
+GUESSERS: dict[str, Any] = {
+    "row": lambda seed: First(1.0),
+    "last row": lambda seed: First(-1.0),
+    "same row": lambda seed: Diagonal(),
+    "seed": Unshuffler,
+    "first link": lambda seed: LinkOrder(True),
+    "last link": lambda seed: LinkOrder(False),
+    "asked again": Remembering,
+    "in few lists": lambda seed: Counting(),
+}
+BY_ROW = [name for name in GUESSERS if name != "in few lists"]
+
+
+@pytest.mark.parametrize("name", BY_ROW)
+def test_no_guess_from_what_is_handed_out_beats_chance(name: str) -> None:
+    low, chance, high = at_chance(newest_first(), GUESSERS[name], measure="RR", depth=10, seeds=40)
+    assert low <= chance <= high
+    assert high - low < 0.12
+
+
+def test_a_guess_from_lists_is_a_tie_throughout() -> None:
+    # Were lists handed out without what is too new, this would be right for every query.
+    task = newest_first()
+    [scores] = evaluate(retrieve(task, Counting(), depth=60), task.qrels, ["RR"], resamples=1)
+    assert scores.expected == pytest.approx(random_expectation(task, parse("RR"), depth=60))
+
+
+def test_what_is_learnt_from_being_asked_again_is_worth_nothing() -> None:
+    # Were queries that lack rows asked for again alone, this would be right more than twice as often as chance.
+    task, found = newest_first(), []
+    for seed in range(20):
+        learner = Remembering(seed)
+        for depth in (3, 2, 1, 1, 1):
+            run = retrieve(task, learner, depth=depth, seed=seed)
+        found.append(evaluate(run, task.qrels, ["RR"], resamples=1)[0].mean)
+    chance = float(random_expectation(task, parse("RR"), depth=1).mean())
+    interval = mean_interval(np.array(found), level=0.999, resamples=2000, seed=0, method="percentile")
+    assert interval.low <= chance <= interval.high
+
+
+@cache
+def demo_task(name: str) -> Task:
+    return open_collection("demo:questions").task(name, split="all")
+
+
+@pytest.mark.parametrize("task", ["precedent", "cite", "citehc"])
+@pytest.mark.parametrize("name", BY_ROW)
+def test_no_guess_beats_chance_on_the_demo(task: str, name: str) -> None:
+    low, chance, high = at_chance(demo_task(task), GUESSERS[name], measure="RR", depth=100, seeds=30)
+    assert low <= chance <= high
+
+
+@pytest.mark.parametrize("task", ["answer", "precedent", "cite", "citehc"])
+def test_coarse_scores_gain_nothing_but_the_order_of_ids_which_is_shown(task: str) -> None:
+    asked = demo_task(task)
+    refuse_gain_by_ties(asked)
+
+
+def refuse_gain_by_ties(task: Task) -> None:
+    """One score for all: the expectation over ties is chance, exactly, and best and worst say how far ids could go."""
+    run = retrieve(task, Coarse(), depth=100)
+    for scores in evaluate(run, task.qrels, ["RR@10", "R@10", "nDCG@10"], resamples=1):
+        chance = random_expectation(task, parse(scores.measure))
+        assert scores.expected == pytest.approx(chance, abs=1e-9)
+        assert (scores.worst <= chance + 1e-9).all()
+        assert (scores.best >= chance - 1e-9).all()
+        assert scores.counts.ties > 0
+        assert scores.extras["mean_expected"] == pytest.approx(chance.mean())
+
+
+UK = "uk_written_questions/session_2023-24"
+
+
+@pytest.mark.parametrize("name", BY_ROW)
+def test_no_guess_beats_chance_on_uk_questions(shared_data: Path, name: str) -> None:
+    task = assay.open(shared_data / UK).task("followup", split="all")
+    low, chance, high = at_chance(task, GUESSERS[name], measure="R@100", depth=100, seeds=12)
+    assert low <= chance <= high
+
+
+@pytest.mark.parametrize("name", ["cite", "followup"])
+def test_coarse_scores_on_uk_questions(shared_data: Path, name: str) -> None:
+    refuse_gain_by_ties(assay.open(shared_data / UK).task(name, split="all"))

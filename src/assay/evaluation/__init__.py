@@ -19,7 +19,7 @@ from assay.evaluation.judge import judge
 from assay.evaluation.lenient import Lenient, lenient, lenient_scores
 from assay.evaluation.reach import Reach, reach_of
 from assay.evaluation.significance import Comparison, Family, PairedTest, compare_family, holm, paired_test
-from assay.evaluation.slices import slices
+from assay.evaluation.slices import slices, task_slices
 from assay.evaluation.span_measure import DocumentMeasure, SpanMeasure, chunking_measure
 from assay.evaluation.span_scores import span_scores
 
@@ -55,5 +55,6 @@ __all__ = [
     "recency_run",
     "slices",
     "span_scores",
+    "task_slices",
     "unjudged_queries",
 ]

@@ -6,7 +6,7 @@ from assay.experiment import Result
 
 
 def notices(result: Result) -> list[str]:
-    """What no system could reach, what nobody judged, what has no bound, what chance would give.
+    """What was read besides texts, what no system could reach, what nobody judged or has no bound, what chance gives.
 
     Example:
         >>> import assay
@@ -16,6 +16,8 @@ def notices(result: Result) -> list[str]:
         ['unjudged passages within the cutoff: RR@1 1', 'no passage of the lists is judged: are the ids of one form?']
     """
     lines = []
+    if "link:question" in result.spec.get("reads", ()):
+        lines.append("reads the view link:question: texts of the questions that earlier answers replied to")
     for key, words in (
         ("expected_over_seeds", "expected over all seeds"),
         ("reachable", "the most that any system can reach"),

@@ -103,13 +103,13 @@ def comparison_record(compared: Compared) -> dict[str, Any]:
 
 
 def slices_record(result: Result, task: Task, column: str, *, judging: Judging) -> dict[str, dict[str, dict[str, Any]]]:
-    """Means with intervals for every value of a query column, by measure and value."""
+    """Means with intervals for every value of a query column or kind of citation, by measure and value."""
     return {
         s.measure: {
             value: _finite({"mean": i.mean, "low": i.low, "high": i.high, "n": i.n, "units": i.units, "note": i.note})
-            for value, i in evaluation.slices(
+            for value, i in evaluation.task_slices(
                 s,
-                task.pool,
+                task,
                 column=column,
                 clusters=s.clusters,
                 method=judging.method,
