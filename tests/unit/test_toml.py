@@ -84,7 +84,7 @@ def test_the_documented_example_is_a_collection(tmp_path: Path) -> None:
     gold, precedent = found.task("fragments"), found.task("precedent")
     assert gold.qrels.triples() == [("q1", "p1", 2), ("q1", "p2", 2)]
     assert gold.measures == ("nDCG@10", "R@100")
-    assert gold.views == ("text:plain", "title", "parent", "position", "span", "link:question")
+    assert gold.views == ("text:plain", "title", "parent", "position", "span")
     assert gold.fragments is not None
     assert gold.fragments.quotes is not None
     assert gold.fragments.quotes.to_list() == ["r\nfi"]

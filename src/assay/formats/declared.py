@@ -15,6 +15,9 @@ Kind = type[Any] | GenericAlias
 Keys = Mapping[str, Kind | tuple[Kind, ...]]
 """Which keys a table may have, each with the types that its value may be of, such as `str` or `list[int]`."""
 
+TABLES = GenericAlias(list, (dict,))
+"""A list of tables, as TOML writes it with `[[name]]`."""
+
 _WORDS: dict[Any, str] = {
     str: "a text",
     dict: "a table",
@@ -23,7 +26,7 @@ _WORDS: dict[Any, str] = {
     float: "a number",
     list[str]: "a list of texts",
     list[int]: "a list of whole numbers",
-    list[dict]: "a list of tables",
+    TABLES: "a list of tables",
 }
 
 

@@ -8,7 +8,7 @@ from assay.experiment_file import Entry
 from assay.outcome import NotRun, Outcome
 from assay.reports import records
 from assay.reports.tables import Table, comparisons_table, number, results_table
-from assay.reproduction import Attempt, Checked, Reproduced, Verdict
+from assay.reproduction import Attempt, Checked, Publication, Published, Reproduced, Verdict
 
 
 def outcome_tables(outcome: Outcome) -> list[Table]:
@@ -28,8 +28,12 @@ def _says_more(entry: Entry) -> bool:
 
 
 def _not_run_table(not_run: tuple[NotRun, ...]) -> list[Table]:
-    rows = tuple((n.system or "(every system)", f"{n.collection}/{n.task}, {n.split or 'test'}", n.reason) for n in not_run)
+    rows = tuple((n.system or "(every system)", _where(n), n.reason) for n in not_run)
     return [Table("Not run on this machine", ("system", "task", "reason"), rows)] if rows else []
+
+
+def _where(n: NotRun) -> str:
+    return n.collection + (f"/{n.task}" if n.task else "") + (f", split {n.split}" if n.split else "")
 
 
 def outcome_record(outcome: Outcome) -> dict[str, Any]:
@@ -57,7 +61,7 @@ def reproduced_tables(reproduced: Reproduced) -> list[Table]:
             checked.number.measure,
             attempt.system or "–",
             number(checked.number.value, of.digits),
-            *_found_cells(checked, attempt),
+            *_found_cells(of, checked.number, attempt),
             attempt.verdict.value,
         )
         for checked in reproduced.checked
@@ -69,33 +73,40 @@ def reproduced_tables(reproduced: Reproduced) -> list[Table]:
         rule = f"what was found differs by {of.tolerance:g} at most"
     notes = [f"{len(reproduced.checked)} numbers: {told}", f"inside: {rule}", *_reasons(reproduced)]
     headings = ("task", "measure", "system", "expected", "found", "difference", "verdict")
-    title = of.title + ("" if several or not reproduced.checked[0].collection else f" on {reproduced.checked[0].collection}")
+    title = of.title + (
+        "" if several or not reproduced.checked[0].collection else f" on {reproduced.checked[0].collection}"
+    )
     return [Table(title, headings, tuple(rows), tuple(notes))]
 
 
-def _found_cells(checked: Checked, attempt: Attempt) -> tuple[str, str]:
+def _found_cells(of: Publication, told: Published, attempt: Attempt) -> tuple[str, str]:
     if attempt.interval is None:
         return "–", "–"
-    found = attempt.interval
-    return (
-        f"{number(found.mean)} [{number(found.low)}, {number(found.high)}]",
-        f"{found.mean - checked.number.value:+.4f}",
-    )
+    found, digits = attempt.interval, max(4, of.digits)
+    mean, low, high = (number(value, digits) for value in (found.mean, found.low, found.high))
+    return f"{mean} [{low}, {high}]", f"{found.mean - told.value:+.{digits}f}"
 
 
 def _reasons(reproduced: Reproduced) -> list[str]:
-    """What to know of the numbers, and why some did not run: a line each, however many rows it is true of."""
-    lines: dict[str, None] = {f"source: {reproduced.publication.source}": None} if reproduced.publication.source else {}
+    """What to know of the numbers, and why systems did not run: a line each, however many rows it is true of."""
+    of = reproduced.publication
+    lines = [f"source: {of.source}"] if of.source else []
+    lines += [f"{_told(of, c.number)}: {c.number.note}" for c in reproduced.checked if c.number.note]
+    reasons: dict[str, list[str]] = {}
     for checked in reproduced.checked:
-        told = checked.number
-        name = f"{told.task} {told.measure} {number(told.value, reproduced.publication.digits)}"
-        if told.note:
-            lines[f"{name}: {told.note}"] = None
         for attempt in checked.attempts:
-            needs = f" (it takes {', '.join(told.needs)})" if told.needs and attempt.verdict is Verdict.NOT_RUN else ""
             if attempt.reason:
-                lines[f"{attempt.system or name}: {attempt.reason}{needs}"] = None
-    return list(lines)
+                needs = checked.number.needs if attempt.verdict is Verdict.NOT_RUN else ()
+                reason = attempt.reason + (f"; it takes {', '.join(needs)}" if needs else "")
+                reasons.setdefault(reason, []).append(attempt.system or _told(of, checked.number))
+    for reason, named in reasons.items():
+        names = list(dict.fromkeys(named))
+        lines.append(f"{', '.join(names) if len(names) < 3 else f'{len(names)} systems, {names[0]} first'}: {reason}")
+    return lines
+
+
+def _told(of: Publication, told: Published) -> str:
+    return f"{told.task} {told.measure} {number(told.value, of.digits)}"
 
 
 def reproduced_record(reproduced: Reproduced) -> dict[str, Any]:
