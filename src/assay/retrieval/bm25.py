@@ -26,7 +26,7 @@ tiny.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -41,9 +41,10 @@ from assay.kernels.postings import counted_rows
 from assay.stopwords import STOP_WORDS
 from assay.system import PassageView, QueryView, SparseRows
 from assay.texts import Texts
-from assay.words import WordRules, words_of
+from assay.words import WordRules, one_vocabulary, words_of
 
 Floats = npt.NDArray[np.float64]
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 STEP = 2.0**-14
 """Weights are whole multiples of this, so that float32 sums below 1,024 are exact in any order."""
@@ -158,14 +159,52 @@ class BM25:
 
     def index(self, passages: PassageView) -> BM25Index:
         """The weights of the passages' words."""
-        words = words_of(passages.texts[self.reads[0]], self.rules, mask=passages.mask)
+        counted = self.counted(passages)
+        return self.weighted(counted, self.merged([counted]))
+
+    def counted(self, passages: PassageView, *, threads: int = 2) -> Arrays:
+        """The words of passages, how often each passage holds them, how many passages do, and how long passages are."""
+        words = words_of(passages.texts[self.reads[0]], self.rules, mask=passages.mask, threads=threads)
         terms = len(words.vocabulary)
         offsets, term, count = counted_rows(words.offsets, words.code, terms=terms)
-        length = np.diff(words.offsets)
-        vocabulary = words.vocabulary
-        del words
-        weight = self._weights(offsets, term, count, length)
-        return BM25Index(SparseRows(offsets, term, weight, terms, STEP), vocabulary, self.rules)
+        return {
+            "words": words.vocabulary.buffer,
+            "word_offsets": words.vocabulary.offsets,
+            "holders": np.bincount(term, minlength=terms).astype(np.int64),
+            "lengths": np.diff(words.offsets),
+            "offsets": offsets,
+            "term": term,
+            "count": count,
+        }
+
+    def merged(self, parts: Iterable[Arrays]) -> Arrays:
+        """The rarity of every word over all parts, how many passages there are, and how many words they have."""
+        vocabularies, holders, size, total = [], [], 0, 0
+        for part in parts:
+            vocabularies.append(Texts(part["words"], part["word_offsets"]))
+            holders.append(part["holders"])
+            lengths = part["lengths"]
+            size, total = size + len(lengths), total + int(lengths.sum())
+        whole, places = one_vocabulary(vocabularies)
+        held = np.zeros(len(whole), np.int64)
+        for own, place in zip(holders, places, strict=True):
+            held[place] += own
+        # Taken once, over all words: what a logarithm rounds to may differ from machine to machine.
+        rarity = VARIANTS[self.variant].rarity(float(size), held.astype(np.float64)) if len(held) else np.zeros(0)
+        totals = np.array([size, total], np.int64)
+        return {"words": whole.buffer, "word_offsets": whole.offsets, "rarity": rarity, "totals": totals}
+
+    def weighted(self, counted: Arrays, sums: Arrays, *, threads: int = 2) -> BM25Index:
+        """The index of a part of the passages; its vocabulary is that of the part."""
+        vocabulary = Texts(counted["words"], counted["word_offsets"])
+        whole, rarity = Texts(sums["words"], sums["word_offsets"]), sums["rarity"]
+        if whole != vocabulary:
+            rarity = rarity[vocabulary.first_rows_in(whole)]
+        size, total = sums["totals"].tolist()
+        offsets, term, count, lengths = (counted[name] for name in ("offsets", "term", "count", "lengths"))
+        share = lengths / (total / size) if total else np.zeros(len(lengths))
+        weight = self._weights(offsets, term, count, share, rarity, threads)
+        return BM25Index(SparseRows(offsets, term, weight, len(vocabulary), STEP), vocabulary, self.rules)
 
     def load(self, folder: Path) -> BM25Index:
         """The index that `BM25Index.save` wrote, mapped into memory, not read.
@@ -182,18 +221,18 @@ class BM25:
         offsets: npt.NDArray[np.int64],
         term: npt.NDArray[np.int32],
         count: npt.NDArray[np.int32],
-        length: npt.NDArray[np.int64],
+        share: Floats,
+        rarity: Floats,
+        threads: int,
     ) -> npt.NDArray[np.float32]:
         """The rounded weight of every entry, by parts that fit the cache."""
         weight = np.empty(len(term), np.float32)
         if len(term) == 0:
             return weight
         variant = VARIANTS[self.variant]
-        rarity = variant.rarity(float(len(length)), np.bincount(term).astype(np.float64).clip(1.0))
-        share = length / (int(length.sum()) / len(length))
         owners = np.diff(offsets)
         goals = np.arange(0, len(term), _ENTRIES)
-        cuts = np.unique(np.concatenate([np.searchsorted(offsets, goals, "right") - 1, [len(length)]])).tolist()
+        cuts = np.unique(np.concatenate([np.searchsorted(offsets, goals, "right") - 1, [len(share)]])).tolist()
 
         def part(rows: tuple[int, int]) -> None:
             own = slice(offsets[rows[0]], offsets[rows[1]])
@@ -206,7 +245,7 @@ class BM25:
             exact *= STEP
             weight[own] = exact
 
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(max(1, threads)) as pool:
             list(pool.map(part, pairwise(cuts)))
         return weight
 
