@@ -1,0 +1,1 @@
+"""Executors: one file each. What they must be is in `assay.executor`."""
