@@ -35,28 +35,15 @@ _WIDE_BLANKS = {
 
 def _rows_of_packed(texts: Texts, other: Texts) -> npt.NDArray[np.int64] | None:
     """`texts.first_rows_in(other)` for short rows; None where two different rows have one hash."""
-    width = max(len(texts._packed), len(other._packed))
-
-    def columns(of: Texts) -> npt.NDArray[np.uint64]:
-        zeros = [np.zeros(len(of), np.uint64)] * (width - len(of._packed))
-        return np.stack([*of._packed, *zeros, of.byte_lengths.astype(np.uint64)])
-
-    def hashed(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        mixed = np.zeros(rows.shape[1], np.uint64)
-        for column in rows:
-            mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
-        return mixed
-
-    mine, theirs = columns(texts), columns(other)
     if len(other) == 0:
         return np.full(len(texts), -1, np.int64)
-    key, keys = hashed(mine), hashed(theirs)
-    order = np.argsort(keys, kind="stable")
-    place = np.minimum(np.searchsorted(keys[order], key), len(order) - 1)
-    row = order[place]
-    same_hash = keys[row] == key
-    same = same_hash & (theirs[:, row] == mine).all(0)
+    key, (keys, order) = texts._hashes, other._by_hash
+    place = np.minimum(np.searchsorted(keys, key), len(order) - 1)
+    row, same_hash = order[place], keys[place] == key
+    same = same_hash & (texts.byte_lengths == other.byte_lengths[row])
+    # Rows of equal length have nothing but zeros in the words that only one side has.
+    for mine, theirs in zip(texts._packed, other._packed, strict=False):
+        same &= mine == theirs[row]
     return np.where(same, row, -1) if np.array_equal(same, same_hash) else None
 
 
@@ -357,6 +344,22 @@ class Texts:
             block[place >= lengths[:, None]] = 0
             columns.append(block.view(">u8").ravel().astype(np.uint64))
         return columns
+
+    @cached_property
+    def _hashes(self) -> npt.NDArray[np.uint64]:
+        """A hash of each row, the same for equal rows whatever stands beside them."""
+        mixed = np.zeros(len(self), np.uint64)
+        # From the last word on: the zeros that fill up a short row then leave no trace.
+        for column in (*reversed(self._packed), self.byte_lengths.astype(np.uint64)):
+            mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        return mixed
+
+    @cached_property
+    def _by_hash(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """The hashes in ascending order, and the row of each; equal ones in the order of rows."""
+        order = np.argsort(self._hashes, kind="stable")
+        return self._hashes[order], order
 
     @cached_property
     def digest(self) -> str:

@@ -49,13 +49,18 @@ class IdsSilent:
     def inspect(self, collection: Collection) -> Iterator[Finding]:
         """One finding if all is well, else one per task, split and column."""
         expected, looked, told = "no better than chance", 0, 0
+        # Tasks share their columns, which are cut up once.
+        cut: dict[int, Texts] = {}
         for label, task in labelled_tasks(collection):
             if not len(task.rows) or (task.asked is not None and np.isnat(task.asked[task.rows]).any()):
                 continue
             part = _sampled(task)
             for column, asked, held in _columns(part):
                 looked += 1
-                mean, chance, clear = _likeness(part, asked, held)
+                for texts in (asked, held):
+                    if id(texts) not in cut:
+                        cut[id(texts)] = _in_threes(texts)
+                mean, chance, clear = _likeness(part, cut[id(asked)], cut[id(held)])
                 if not clear:
                     continue
                 told += 1
@@ -89,9 +94,15 @@ def _columns(task: Task) -> Iterator[tuple[str, Texts, Texts]]:
 
 
 def _likeness(task: Task, asked: Texts, held: Texts) -> tuple[float, float, bool]:
-    """RR@10 over all orders of ties, that of chance, and whether the one is clearly above the other."""
-    pool = replace(task.pool, texts={"plain": _in_threes(asked)})
-    passages = replace(task.passages, texts={"plain": _in_threes(held)})
+    """RR@10 over all orders of ties, that of chance, and whether the one is clearly above the other.
+
+    Args:
+        task: What is asked.
+        asked: The column of the pool, in threes.
+        held: That of the passages, in threes.
+    """
+    pool = replace(task.pool, texts={"plain": asked})
+    passages = replace(task.passages, texts={"plain": held})
     run = retrieve(replace(task, pool=pool, passages=passages), "bm25", depth=DEPTH)
     [scores] = evaluate(run, task.qrels, [MEASURE], resamples=1)
     chance = random_expectation(task, parse(MEASURE), depth=DEPTH)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from typing import Any
 
 import numpy as np
 
+from assay.building.after_removals import Linked, after_removals
 from assay.building.bodies import Bodies, read_bodies
 from assay.building.build_record import manifest_of
 from assay.building.built import TASKS, Built
@@ -33,7 +34,7 @@ from assay.building.question_rows import (
     xling_rows,
 )
 from assay.building.records import Records
-from assay.building.removals import STEP, BuildTables, Judgement, Row, without_removed
+from assay.building.removals import BuildTables, Row
 from assay.errors import UsageError
 from assay.texts import Texts
 
@@ -50,7 +51,6 @@ class BuildRules:
         token: What stands for what is masked.
         citations: What is a citation that sends its reader away.
         equivalents: What is a twin, a duplicate, a near-duplicate.
-        today: Records of a later day are dropped; None for no such look, the clock is never read.
         planted: How many ids are planted to measure what masking finds.
         seed: Decides on the planted ids.
     """
@@ -60,7 +60,6 @@ class BuildRules:
     token: str = TOKEN
     citations: CitationRules = field(default_factory=CitationRules)
     equivalents: EquivalentRules = field(default_factory=EquivalentRules)
-    today: date | None = None
     planted: int = 1000
     seed: int = 1
 
@@ -84,7 +83,9 @@ class BuildRules:
         return {name: str(value) if isinstance(value, date) else value for name, value in asdict(self).items()}
 
 
-def assemble(records: Records, *, rules: BuildRules, removals: Mapping[str, str] | None = None) -> Built:
+def assemble(
+    records: Records, *, rules: BuildRules, removals: Mapping[str, str] | None = None, today: date | None = None
+) -> Built:
     """The collection that records make.
 
     Rows are by date, then id; the same records in another order make the same collection. Context questions are in
@@ -94,19 +95,22 @@ def assemble(records: Records, *, rules: BuildRules, removals: Mapping[str, str]
         records: What a source read. Its funnel is copied, and goes on in the manifest.
         rules: What the build decides.
         removals: Id to reason, of records that are left out on request.
+        today: Records of a later day are dropped and counted; None for no such look. The clock is never read, and the
+            day stands in nothing that is made.
 
     Raises:
         DuplicateIdError: Two different records have one id.
         FormatError: Records have not all the same further columns.
     """
     funnel = deepcopy(records.funnel)
-    links = linked(records, funnel, today=rules.today)
+    links = linked(records, funnel, today=today)
     splits = [None if one.context else rules.split_of(one.date or date.min) for one in links.questions]
     texts = _texts_of(links, records.house, rules, funnel)
     edges = citation_edges(links, replies=texts.answers.cited, questions=texts.citing, funnel=funnel)
     found = _equivalents_of(links, texts, records.house, rules)
     tables = _tables(links, texts, edges=edges, found=found, splits=splits)
-    left, unresolved = _without(tables, edges.unresolved, removals or {}, funnel)
+    linked_all = Linked(links, found)
+    left, unresolved = after_removals(tables, edges.unresolved, removals or {}, linked=linked_all, funnel=funnel)
     ids = [one.id for one in links.questions]
     twins = ((row, *others) for row, others in found.twin_question.items())
     manifest = manifest_of(
@@ -195,32 +199,3 @@ def _tables(
         precedent_meta=edges.meta,
         qrels={f"{task}_{split}": judged.get(f"{task}_{split}", []) for task in TASKS for split in SPLITS},
     )
-
-
-def _without(
-    tables: BuildTables, unresolved: Sequence[Row], removals: Mapping[str, str], funnel: Funnel
-) -> tuple[BuildTables, Sequence[Row]]:
-    """The tables and the unresolved citations without removed records, and without what a removed reply had cited."""
-    if not removals:
-        return tables, unresolved
-    left = without_removed(tables, removals, funnel)
-    there = {row["_id"] for part in (left.corpus, left.queries) for row in part}
-    meta = [row for row in left.precedent_meta if row["citing_id"] in there]
-    funnel.drop(
-        STEP,
-        "precedent_meta: the reply that cites is removed",
-        [row["citing_id"] for row in left.precedent_meta if row["citing_id"] not in there],
-    )
-    cited = {(task, row["query_id"], row["doc_id"]) for row in meta for task in row["tasks"]}
-    qrels: dict[str, list[Judgement]] = {}
-    for name, judgements in (left.qrels or {}).items():
-        task = name.rpartition("_")[0]
-        own = task.startswith("answer")
-        qrels[name] = [one for one in judgements if own or (task, one[0], one[1]) in cited]
-        gone = [f"{one[0]} {one[1]}" for one in judgements if not own and (task, one[0], one[1]) not in cited]
-        funnel.drop(STEP, f"qrels {name}: the reply that cites is removed", gone)
-    # A question of a joint answer may be gone.
-    size = {row["_id"]: len(row["answers"]) for row in left.corpus}
-    queries = [{**row, "joint_size": size.get(row["answer"], row["joint_size"])} for row in left.queries]
-    kept = [row for row in unresolved if row["citing_id"] in there]
-    return replace(left, queries=queries, precedent_meta=meta, qrels=qrels), kept

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from assay.call import short_call
 from assay.catalog import known, made
 from assay.collection import Collection
 from assay.errors import ContractError, UnavailableError, UsageError
 from assay.passage import Passages
-from assay.system import short_call
 from assay.task import Task
 from assay.texts import Texts
 

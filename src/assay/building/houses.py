@@ -203,8 +203,8 @@ EUROPEAN_PARLIAMENT = House(
     ),
     letters=("E", "P", "O", "H", "G"),
     lookalike=_EP_LOOKALIKE,
-    # Courts of the EFTA number their cases E-15/10; nothing else has a letter and as many digits.
-    unmistakable=re.compile(r"[EPOHG]\s?-\s?(?:\d{1,2}-(?:19|20)\d\d-\d{6}|\d{5,6}\s?[/-]\s?\d\d)"),
+    # The court of the EFTA numbers its cases E-15/10, with two digits at most; nothing else has such a letter and more.
+    unmistakable=re.compile(r"[EPOHG]\s?-\s?(?:\d{1,2}-(?:19|20)\d\d-\d{4,6}|\d{3,6}\s?[/-]\s?\d\d)"),
     hosts=("europarl.europa.eu", "europarl.eu.int", "eur-lex.europa.eu"),
     addresses=_EP_ADDRESSES,
     printed={

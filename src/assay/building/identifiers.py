@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator
 from datetime import date
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -71,7 +71,8 @@ def urls(text: str, house: House | None = None) -> list[tuple[int, int]]:
                 found.append((start, start + len(_trimmed(tail[0] if tail else ""))))
             at = text.find(mark, at + len(mark))
     found.sort(key=lambda span: (span[0], -span[1]))
-    return [span for n, span in enumerate(found) if not any(span[0] < before[1] for before in found[:n])]
+    ends = accumulate((end for _, end in found), max, initial=0)
+    return [span for span, before in zip(found, ends, strict=False) if span[0] >= before]
 
 
 def _word_start(text: str, at: int) -> int:

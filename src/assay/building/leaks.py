@@ -54,6 +54,7 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _RUN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+")
+_STRETCH = re.compile(r"[0-9][0-9,]*")
 _APART = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _PAIR = re.compile(r"[0-9][^0-9]{0,2}[/_+-][^0-9]{0,2}[0-9]")
 _NO_RECORD = re.compile(
@@ -149,20 +150,20 @@ class _Records:
                 yield text[start:end], record
 
     def _numbers(self, text: str) -> Iterator[tuple[int, int, str]]:
-        runs = [match.span() for match in _RUN.finditer(text)]
+        runs = _runs(text)
         for at, (start, end) in enumerate(runs):
             if end - start > 9:
                 continue
-            number = int(text[start:end].replace(",", ""))
             record = ""
             if at + 1 < len(runs) and runs[at + 1][0] - end <= 3:
                 low, high = runs[at + 1]
-                between = text[end:low]
-                record = self._dated(text, (start, end), (low, high)) if _tied(between) else ""
+                record = self._dated(text, (start, end), (low, high)) if _tied(text[end:low]) else ""
                 if record:
                     yield start, high, record
-            if not record and number in self.alone and _stands_free(text, start, end):
-                yield start, end, self.alone[number]
+            if self.alone and not record:
+                found = self.alone.get(int(text[start:end].replace(",", "")))
+                if found and _stands_free(text, start, end):
+                    yield start, end, found
 
     def _dated(self, text: str, first: tuple[int, int], second: tuple[int, int]) -> str:
         one, two = (text[slice(*run)].replace(",", "") for run in (first, second))
@@ -178,6 +179,18 @@ class _Records:
                 if (int(number), full) in self.dated:
                     return self.dated[int(number), full]
         return ""
+
+
+def _runs(text: str) -> list[tuple[int, int]]:
+    """Spans of the numbers of a text, those with thousands apart by commas whole."""
+    found: list[tuple[int, int]] = []
+    for stretch in _STRETCH.finditer(text):
+        # Most have no comma, and the pattern that knows about commas is slow.
+        if "," in stretch[0]:
+            found += [match.span() for match in _RUN.finditer(text, *stretch.span())]
+        else:
+            found.append(stretch.span())
+    return found
 
 
 def _tied(between: str) -> bool:

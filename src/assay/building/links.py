@@ -70,7 +70,7 @@ def linked(records: Records, funnel: Funnel, *, today: date | None = None) -> Li
     Args:
         records: Questions and answers in any order.
         funnel: Where drops are counted.
-        today: Records of a later day are dropped; None for no such look.
+        today: Records of a later day are dropped as `dated in the future`; None for no such look.
 
     Raises:
         DuplicateIdError: Two different records have one id.
@@ -135,7 +135,7 @@ def _in_order(records: Sequence[_R], funnel: Funnel, step: str, today: date | No
         if record.date is None:
             dropped.setdefault("undated", []).append(record.id)
         elif today is not None and record.date > today:
-            dropped.setdefault(f"dated after {today}", []).append(record.id)
+            dropped.setdefault("dated in the future", []).append(record.id)
         else:
             kept.append(record)
     _count(funnel, step, len(kept), dropped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,19 +127,20 @@ def xling_rows(
 def equivalent_rows(links: Links, found: Equivalents) -> list[Row]:
     """The rows of `equivalents`: questions that have a twin, or whose answer has an equal or says nothing."""
     empty = set(found.boilerplate.tolist())
-    answers = [one.id for one in links.answers]
-    rows: list[Row] = []
-    for row, question in enumerate(links.questions):
-        own = links.answered[row][0]
-        lists = (
-            [links.questions[other].id for other in found.twin_question.get(row, ())],
-            [answers[other] for other in found.duplicate_answer.get(own, ())],
-            [answers[other] for other in found.near_duplicate_answer.get(own, ())],
-            [answers[own]] if own in empty else [],
-        )
-        if any(lists):
-            rows.append(dict(zip(EQUIVALENTS, (question.id, *lists), strict=True)))
-    return rows
+    rows = (equivalent_row(links, found, row, own=own[0], empty=empty) for row, own in enumerate(links.answered))
+    return [row for row in rows if any(row[name] for name in EQUIVALENTS[1:])]
+
+
+def equivalent_row(links: Links, found: Equivalents, question: int, *, own: int, empty: Container[int]) -> Row:
+    """The row of `equivalents` of a question, be it all empty; `own` is the row of its own answer, -1 for none."""
+    answers = links.answers
+    lists = (
+        [links.questions[other].id for other in found.twin_question.get(question, ())],
+        [answers[other].id for other in found.duplicate_answer.get(own, ())],
+        [answers[other].id for other in found.near_duplicate_answer.get(own, ())],
+        [answers[own].id] if own in empty else [],
+    )
+    return dict(zip(EQUIVALENTS, (links.questions[question].id, *lists), strict=True))
 
 
 def answer_judgements(links: Links, found: Equivalents, splits: Sequence[str | None]) -> dict[str, list[Judgement]]:
@@ -153,14 +154,16 @@ def answer_judgements(links: Links, found: Equivalents, splits: Sequence[str | N
     for row, split in enumerate(splits):
         if split is None:
             continue
-        own, *further = links.answered[row]
-        said = {own, *further}
-        said |= {other for one in said for other in found.duplicate_answer.get(one, ())}
-        others = sorted(said - empty - {own})
-        query = links.questions[row].id
-        for task, docs in (("answer", [own]), ("answerlenient", [own, *others])):
+        answered, query = links.answered[row], links.questions[row].id
+        for task, docs in (("answer", answered[:1]), ("answerlenient", lenient(answered, found, empty=empty))):
             judged.setdefault(f"{task}_{split}", []).extend((query, links.answers[doc].id, 1) for doc in docs)
     return judged
+
+
+def lenient(answered: Sequence[int], found: Equivalents, *, empty: Container[int]) -> list[int]:
+    """A question's own answer, then further ones and all with the text of one of these; none of `empty`."""
+    said = {*answered, *(other for one in answered for other in found.duplicate_answer.get(one, ()))}
+    return [*answered[:1], *sorted(one for one in said.difference(answered[:1]) if one not in empty)]
 
 
 def edge_judgements(meta: Iterable[Row], split_of: Mapping[str, str | None]) -> dict[str, list[Judgement]]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from assay.align import covered
 from assay.building.documents import UNKNOWN, Documents, code_points, stretches
 from assay.building.gold import Rule, project
+from assay.call import call_of
 from assay.chunker import AnyChunker, Chunked, chunked, filled_rows
 from assay.collection import Collection
 from assay.errors import DataError, UsageError
@@ -23,7 +24,7 @@ from assay.ids import Ids
 from assay.kernels.characters import tabled, text_of
 from assay.passage import Passages
 from assay.span import Spans
-from assay.system import call_of, spec_of
+from assay.system import spec_of
 from assay.task import Task
 from assay.texts import Texts
 

@@ -124,6 +124,7 @@ class Origin:
         attribution: The sentences that the licence asks for.
         modified: What was changed, in a sentence or two.
         parameters: What the source was told, by name.
+        languages: Of the questions and answers, two small letters each; versions in other languages say their own.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Origin:
     attribution: str
     modified: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    languages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

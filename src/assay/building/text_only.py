@@ -130,25 +130,31 @@ def _texts(ids: Ids, texts: Texts, order: Order) -> Iterator[dict[str, Any]]:
 
 
 def _passage_dates(made: TextOnly) -> Iterator[dict[str, Any]]:
-    names, dates = made.passages.texts.to_list(), made.collection.passages.dates
-    return ({"_id": names[row], "date": _day(dates, row)} for row in made.passage_order.tolist())
+    names = made.passages.texts.to_list()
+    days = _days(made.collection.passages.dates, len(names))
+    return ({"_id": names[row], "date": days[row]} for row in made.passage_order.tolist())
 
 
 def _query_dates(made: TextOnly) -> Iterator[dict[str, Any]]:
-    names, dates = made.queries.texts.to_list(), made.collection.queries.dates
+    names = made.queries.texts.to_list()
+    days = _days(made.collection.queries.dates, len(names))
     rules = {}
     for name, splits in sorted(made.collection.tasks.items()):
         task = _first(splits)
         if task.asked is not None:
             asked = np.append(task.asked, np.datetime64("NaT"))
-            rules[name] = asked[task.pool.ids.codes(made.collection.queries.ids)]
+            rules[name] = _days(asked[task.pool.ids.codes(made.collection.queries.ids)], len(names))
     for row in made.query_order.tolist():
-        before = {name: day for name, asked in rules.items() if (day := _day(asked, row)) is not None}
-        yield {"_id": names[row], "date": _day(dates, row), "before": before}
+        before = {name: day for name, asked in rules.items() if (day := asked[row]) is not None}
+        yield {"_id": names[row], "date": days[row], "before": before}
 
 
-def _day(dates: npt.NDArray[np.datetime64] | None, row: int) -> str | None:
-    return None if dates is None or np.isnat(dates[row]) else str(dates[row].astype("datetime64[D]"))
+def _days(dates: npt.NDArray[np.datetime64] | None, rows: int) -> list[str | None]:
+    """The ISO date of each row; None where it has none."""
+    if dates is None:
+        return [None] * rows
+    written = dates.astype("datetime64[D]").astype(str).tolist()
+    return [None if day == "NaT" else day for day in written]
 
 
 def _judgements(made: TextOnly) -> Iterator[tuple[str, list[str]]]:

@@ -103,6 +103,6 @@ def checks_section(collection: Collection, *, without: Iterable[str] = ()) -> st
         + ", ".join(f"{name}: {count[verdict]}" for name, verdict in kinds.items())
         + ")."
     )
-    said += f" Not run here, for they read every text: {', '.join(f'`{name}`' for name in left)}." if left else ""
+    said += f" Not run here, for they read every text or id: {', '.join(f'`{name}`' for name in left)}." if left else ""
     bad = [(f.verdict, f"`{f.check}`", f.found) for f in findings if f.verdict in ("error", "warning")]
     return said + ("\n\n" + table(("", "check", "found"), bad) if bad else "")

@@ -20,8 +20,16 @@ HOLD = {
     "unresolved_citations.jsonl": "citations of what is not here, with the reason",
 }
 
-READ_TEXTS = ("gold-elsewhere", "half-judged", "masking-leaks", "self-retrieval", "splits-twins", "texts-distinct")
-"""Audits that read every text, which would take longer than the build's own writing; `assay verify` runs them."""
+READ_TEXTS = (
+    "gold-elsewhere",
+    "half-judged",
+    "ids-silent",
+    "masking-leaks",
+    "self-retrieval",
+    "splits-twins",
+    "texts-distinct",
+)
+"""Audits that read every text or id, which would take longer than the build's own writing; `assay verify` runs them."""
 
 
 def card_of(opened: Collection, configs: list[Config]) -> str:

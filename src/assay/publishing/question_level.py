@@ -93,7 +93,8 @@ def write_build(
     Args:
         built: The build.
         folder: Missing, empty, or an earlier build.
-        about: What card and datasheet say besides; by default the manifest's `about`.
+        about: What card and datasheet say besides; by default the manifest's `about`. Languages that it lacks are those
+            of the source, and of the questions in other languages.
         text_only_seed: With which the ids of the text-only export are drawn.
         mapping: The file for those ids, outside the folder; by default `FOLDER-mapping/textonly-ids.jsonl` beside it.
 
@@ -188,6 +189,9 @@ def _drafted(place: Path) -> Iterator[Path]:
 def _about(built: Built, about: About | None) -> About:
     said = about if about is not None else About.of(built.manifest.get("about", {}), place="the manifest's about")
     origin = built.origin
+    if origin.languages and not said.languages:
+        crossing = sorted({row["lang"] for row in built.tables.queries_xling} - set(origin.languages))
+        said = replace(said, languages=(*origin.languages, *crossing))
     return said.filled(title=origin.name, licence=origin.licence, attribution=origin.attribution)
 
 

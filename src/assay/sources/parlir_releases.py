@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -166,14 +166,18 @@ def figures_of(collection: Collection) -> dict[str, int]:
     found = {"answers": len(collection.passages)}
     institution = collection.passages.columns.get("institution")
     if institution is not None:
-        found |= {f"answers of {name}": n for name, n in _counted(map(institution_of, institution))}
+        said: Counter[str] = Counter()
+        # Few are named, many times each.
+        for name, n in Counter(institution).items():
+            said[institution_of(name)] += n
+        found |= {f"answers of {name}": said[name] for name in sorted(said)}
     columns = collection.queries.columns
     named = columns.get("question")
     crossing = np.zeros(len(collection.queries), np.bool_) if named is None else named.byte_lengths > 0
     if "split" in columns:
         split = columns["split"].take(np.flatnonzero(~crossing & (columns["split"].byte_lengths > 0)))
         found["questions with a split"] = len(split)
-        found |= {f"questions of {name}": n for name, n in _counted(split)}
+        found |= {f"questions of {name}": n for name, n in sorted(Counter(split).items())}
     for name, splits in collection.tasks.items():
         for part, task in own_splits(splits).items():
             found[f"queries of {name}/{part}"] = len(task.qrels.queries)
@@ -183,10 +187,6 @@ def figures_of(collection: Collection) -> dict[str, int]:
     if languages:
         found["languages of cross-lingual texts"] = len(languages)
     return found
-
-
-def _counted(names: Iterable[str]) -> list[tuple[str, int]]:
-    return sorted(Counter(names).items())
 
 
 def _languages(collection: Collection, rows: npt.NDArray[np.int64], named: Texts | None) -> set[str]:

@@ -14,7 +14,8 @@ PORTAL = "https://data.europarl.europa.eu/"
 LICENCE = "CC-BY-4.0"
 MODIFIED = (
     "Texts were taken out of the distributed documents; headers, subject lines, names of supporters, days of submission"
-    " and footers were cut from the bodies; footnotes stand at their ends."
+    " and footers were cut from the bodies; footnotes stand at their ends; identifiers of questions, addresses, links"
+    " and references to documents of the Parliament were masked; questions without an answer were left out."
 )
 
 
@@ -110,6 +111,7 @@ def origin(name: str, revision: str, *, first: date, last: date, parameters: Map
         attribution=f"© European Union, {years}, European Parliament Open Data Portal, CC BY 4.0.",
         modified=MODIFIED,
         parameters=parameters,
+        languages=("en",),
     )
 
 

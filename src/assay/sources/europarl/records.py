@@ -51,7 +51,6 @@ def records(
     first: date,
     last: date,
     context_from: date | None = None,
-    today: date | None = None,
     told: Callable[[str], None] = lambda _: None,
 ) -> Records:
     """Written questions of a span of time with their answers, from a folder that was filled from the interface.
@@ -66,7 +65,6 @@ def records(
         first: The first day of the queries.
         last: Their last day.
         context_from: The first day of answers to earlier questions; None for no such ones.
-        today: Dates behind it are counted as odd; None for no such look.
         told: Called with a line now and then.
 
     Raises:
@@ -79,7 +77,7 @@ def records(
         raise UsageError(f"the last day {last} lies before the first, {first}; swap them")
     if context_from is not None and context_from >= first:
         raise UsageError(f"answers for context from {context_from} on: name a day before {first} or leave it out")
-    source = _Source(held_in(folder), today)
+    source = _Source(held_in(folder))
     chosen = dict(_chosen(source, first, last, context_from))
     questions = source.read_questions(chosen, told)
     answers = source.read_answers([chosen[one.id][0] for one in questions], told)
@@ -88,7 +86,7 @@ def records(
     if context_from is not None:
         source.funnel.drop("context", "its answer cannot be read", alone)
         source.funnel.keep("context", sum(one.context for one in questions) - len(alone))
-    days = {"first": first, "last": last, "context_from": context_from, "today": today}
+    days = {"first": first, "last": last, "context_from": context_from}
     return Records(
         EUROPEAN_PARLIAMENT,
         origin(
@@ -131,7 +129,6 @@ class _Source:
     """A folder being read: its files by record and language, and what was met."""
 
     held: Held
-    today: date | None
     funnel: Funnel = field(default_factory=Funnel)
     digests: dict[str, str] = field(default_factory=dict)
 
@@ -162,8 +159,6 @@ class _Source:
                 seen[facts.id] = work
         for work in seen.values():
             facts = question_facts(work, self.odd)
-            if self.today is not None and facts.date is not None and facts.date > self.today:
-                self.odd.odd("document_date", "in the future", facts.id)
             whole = (self._whole(answer) for answer in facts.answers)
             yield replace(facts, answers=tuple(answer for answer in whole if answer is not None))
 

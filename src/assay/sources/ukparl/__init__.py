@@ -90,6 +90,7 @@ def records(raw: Path, *, corrections: Corrections = "original") -> Records:
         attribution=ATTRIBUTION,
         modified=MODIFIED,
         parameters={"corrections": corrections, "files": ", ".join(sorted(digests))},
+        languages=("en",),
     )
     return Records(UK_PARLIAMENT, origin, reading.questions, reading.answers, reading.funnel)
 
