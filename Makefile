@@ -23,7 +23,7 @@ $(DEV): $(STAMP)
 	@touch $(DEV)
 
 $(ALL): $(DEV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev,chunkers]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,chunkers,models,scale,ray]'
 	@touch $(ALL)
 
 # The main job on the built-in collections: verify, retrieve, judge, compare, report.

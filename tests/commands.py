@@ -68,7 +68,7 @@ def keys_of(value: Any, path: str = "") -> Iterator[str]:
         free = re.fullmatch(r"(results\[\]\.(measures|slices(\{\})?))|counts|verify_errors|left_out", path)
         for key, inner in value.items():
             yield from keys_of(inner, f"{path}{{}}" if free else f"{path}.{key}".lstrip("."))
-    elif isinstance(value, list):
+    elif isinstance(value, list) and not path.endswith(".models"):
         for inner in value:
             yield from keys_of(inner, f"{path}[]")
     else:

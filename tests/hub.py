@@ -126,6 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._lfs(parts[1], kind)
             return
         api, parts = parts[0] == "api", parts[1:] if parts[0] == "api" else parts
+        if not api and parts[0] != "datasets":
+            # Files of models stand at the hub's root.
+            parts = ["models", *parts]
         name, verb, rest = "/".join(parts[1:3]), parts[3] if len(parts) > 3 else "revision", parts[4:]
         repo = self.hub.repos.get(name)
         if repo is None:

@@ -2,7 +2,8 @@
 
 A plug-in is a public class with a class variable `name`, in a module of the kind's package; its
 module is found by importing that package. Packages of strangers register theirs as entry points in
-the groups `assay.systems`, `assay.measures`, `assay.audits`, `assay.chunkers` and `assay.resolvers`.
+the groups `assay.systems`, `assay.measures`, `assay.audits`, `assay.chunkers`,
+`assay.resolvers` and `assay.encoders`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ KINDS = {
     "audit": ("assay.audits", "assay.audits"),
     "chunker": ("assay.chunkers", "assay.chunkers"),
     "resolver": ("assay.building.resolvers", "assay.resolvers"),
+    "executor": ("assay.executors", "assay.executors"),
+    "encoder": ("assay.encoders", "assay.encoders"),
+    "pair_encoder": ("assay.pair_encoders", "assay.pair_encoders"),
+    "term_encoder": ("assay.term_encoders", "assay.term_encoders"),
 }
 EXAMPLES = {
     "system": "bm25 or bm25('english', k1=0.9)",
@@ -29,6 +34,10 @@ EXAMPLES = {
     "audit": "ids-unique",
     "chunker": "native or window(words=120, overlap=20)",
     "resolver": "command('python my_resolver.py')",
+    "executor": "local(workers=4) or dask('tcp://10.0.0.5:8786')",
+    "encoder": "sentence_transformers or onnx(threads=2)",
+    "pair_encoder": "sentence_transformers or onnx(threads=2)",
+    "term_encoder": "bge_m3 or sentence_transformers",
 }
 """How a plug-in of each kind is written, for messages."""
 

@@ -57,6 +57,8 @@ class Collection:
     def task(self, name: str | None = None, *, split: str | None = None) -> Task:
         """The task of that name and split; by default the only task, and its test split.
 
+        The split `all` holds all together; of a task with a single split it is that one.
+
         Raises:
             UnknownNameError: No such task or split; near names are offered.
             UsageError: No name was given and there are several tasks.
@@ -70,6 +72,8 @@ class Collection:
         splits = self.tasks[name]
         if split is None:
             split = "test" if "test" in splits else next(iter(splits))
+        if split == "all" and len(splits) == 1:
+            split = next(iter(splits))
         if split not in splits:
             raise UnknownNameError.of(f"split of {self.name}/{name}", split, splits)
         return splits[split]

@@ -11,7 +11,20 @@ import numpy.typing as npt
 
 from assay.errors import ContractError
 from assay.kernels.ranking import repeated_passage
-from assay.system import Composite, Links, Offsets, PassageView, RankedRows, Rows, Score, SparseRows
+from assay.system import (
+    Composite,
+    DenseRows,
+    Links,
+    Offsets,
+    PassageView,
+    RankedRows,
+    Rows,
+    Score,
+    Scored,
+    SparseRows,
+)
+
+_FINITE_ROWS = 1 << 14
 
 
 def checked_ranked_rows(found: Any, *, name: str, queries: int, passages: int) -> RankedRows:
@@ -42,7 +55,8 @@ def checked_ranked_rows(found: Any, *, name: str, queries: int, passages: int) -
     exhausted = None if found.exhausted is None else np.asarray(found.exhausted, np.bool_)
     if exhausted is not None and exhausted.shape != (queries,):
         raise ContractError(f"{name} returned `exhausted` of shape {exhausted.shape} for {queries} queries")
-    return RankedRows(offsets, row, score, bool(found.whole_ties), exhausted, dict(found.notes))
+    told = dict(found.notes), dict(found.record)
+    return RankedRows(offsets, row, score, bool(found.whole_ties), exhausted, *told)
 
 
 def checked_scores(values: Any, *, name: str, size: int) -> Score:
@@ -68,6 +82,20 @@ def checked_scores(values: Any, *, name: str, size: int) -> Score:
     if wrong:
         raise ContractError(f"{name} returned {wrong} scores that are not finite numbers")
     return wide
+
+
+def checked_scored(found: Any, *, name: str, size: int) -> Scored:
+    """What the scorer `name` returned for `size` pairs: float64 scores, and its notes where it has any.
+
+    Raises:
+        ContractError: As in `checked_scores`.
+
+    Example:
+        >>> checked_scored(Scored([0.5], {"pairs_cut": 1}), name="mine", size=1).notes
+        {'pairs_cut': 1}
+    """
+    given = found if isinstance(found, Scored) else Scored(found)
+    return Scored(checked_scores(given.score, name=name, size=size), dict(given.notes), dict(given.record))
 
 
 def checked_sparse_rows(found: Any, *, name: str, rows: int, terms: int | None = None) -> SparseRows:
@@ -105,12 +133,54 @@ def checked_sparse_rows(found: Any, *, name: str, rows: int, terms: int | None =
     return SparseRows(offsets, term.astype(np.int32, copy=False), wide, terms, found.step)
 
 
-def checked_shown(shown: Any, *, name: str, passages: int, reads: Sequence[str]) -> tuple[PassageView, Rows | None]:
-    """What the lens `name` shows of `passages` passages, with all the views that are read behind it.
+def checked_dense_rows(found: Any, *, name: str, rows: int, dimensions: int | None = None) -> DenseRows:
+    """Dense rows that kernels may trust: float32, C order, finite, one vector a row.
+
+    `dimensions` is how long the vectors are where another table says so (queries follow the passages).
 
     Raises:
-        ContractError: No pair of a `PassageView` and rows (or None), a view that is missing or has another number
-            of rows, or rows that do not give each passage one of the shown rows, or leave one out.
+        ContractError: One of these does not hold.
+
+    Example:
+        >>> checked_dense_rows(DenseRows(np.ones((2, 3), np.float32)), name="mine", rows=2).matrix.shape
+        (2, 3)
+    """
+    if not isinstance(found, DenseRows):
+        raise ContractError(f"{name} returned {type(found).__name__}; DenseRows are due")
+    matrix: Any = found.matrix
+    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype != np.float32:
+        shown = f"{matrix.dtype} of shape {matrix.shape}" if isinstance(matrix, np.ndarray) else type(matrix).__name__
+        raise ContractError(f"{name} returned vectors that are {shown}; float32 of shape (rows, dimensions) is due")
+    place = None if found.place is None else _whole_numbers(found.place, what=f"{name}: places")
+    if len(found) != rows:
+        raise ContractError(f"{name} returned {len(found)} vectors for {rows} rows; one a row is due")
+    if place is not None and len(place) and (int(place.min()) < 0 or int(place.max()) >= len(matrix)):
+        raise ContractError(f"{name} returned places from {place.min()} to {place.max()} of {len(matrix)} vectors")
+    if dimensions is not None and matrix.shape[1] != dimensions:
+        raise ContractError(
+            f"{name} returned queries of {matrix.shape[1]} dimensions for passages of {dimensions}; they need as many"
+        )
+    # Part by part, so that a memory map is read without being held.
+    for low in range(0, len(matrix), _FINITE_ROWS):
+        part = matrix[low : low + _FINITE_ROWS]
+        if not np.isfinite(part).all():
+            wrong = np.flatnonzero(~np.isfinite(part).all(axis=1))
+            raise ContractError(
+                f"{name} returned vectors with NaN or infinite numbers, the first at {low + int(wrong[0])}"
+            )
+    kept = None if place is None else place.astype(np.int32)
+    return DenseRows(np.ascontiguousarray(matrix), kept)
+
+
+def checked_shown(
+    shown: Any, *, name: str, passages: int, reads: Sequence[str], links: Links | None = None
+) -> tuple[PassageView, Rows | Links | None]:
+    """What the lens `name` shows of `passages` passages with `links`, and all the views that are read behind it.
+
+    Raises:
+        ContractError: No pair of a `PassageView` and rows (or None, or the links), a view that is missing or has
+            another number of rows, rows that do not give each passage one of the shown rows, or leave one out,
+            or links that lead elsewhere than those given.
 
     Example:
         >>> from assay.texts import Texts
@@ -119,19 +189,26 @@ def checked_shown(shown: Any, *, name: str, passages: int, reads: Sequence[str])
         array([0, 0], dtype=int32)
     """
     if not (isinstance(shown, tuple) and len(shown) == 2 and isinstance(shown[0], PassageView)):
-        raise ContractError(f"{name} shows {type(shown).__name__}; a pair of PassageView and rows, or None, is due")
+        found = type(shown).__name__
+        raise ContractError(f"{name} shows {found}; a pair of PassageView and rows, links or None is due")
     view, rows = shown
     for read in reads:
         plain = view.links if read == "link:question" else getattr(view, read, None)
         held = view.texts.get(read) if read == "title" or read.startswith("text:") else plain
         size = len(held.offsets) - 1 if isinstance(held, Links) else -1 if held is None else len(held)
         if size != len(view):
-            found = "does not show" if held is None else f"shows {size} rows of"
-            raise ContractError(f"{name} {found} the view {read!r}, which is read behind it; {len(view)} rows are due")
+            does = "does not show" if held is None else f"shows {size} rows of"
+            raise ContractError(f"{name} {does} the view {read!r}, which is read behind it; {len(view)} rows are due")
+    if "link:question" in reads and (rows is not None or not _same_links(view.links, links)):
+        raise ContractError(f"{name} shows links that are not those of the passages; only their texts may change")
     if rows is None:
         if len(view) != passages:
             raise ContractError(f"{name} shows {len(view)} rows for {passages} passages, and not whose they are")
         return view, None
+    if links is not None and rows is links:
+        if len(view) != len(links.texts):
+            raise ContractError(f"{name} shows {len(view)} rows for {len(links.texts)} linked questions")
+        return view, links
     given = _whole_numbers(rows, what=f"{name}: rows shown")
     used = np.zeros(len(view), np.bool_)
     if len(given) != passages or (passages and (int(given.min()) < 0 or int(given.max()) >= len(view))):
@@ -140,6 +217,13 @@ def checked_shown(shown: Any, *, name: str, passages: int, reads: Sequence[str])
     if not used.all():
         raise ContractError(f"{name} shows {int((~used).sum())} rows that belong to no passage")
     return view, given.astype(np.int32)
+
+
+def _same_links(shown: Links | None, given: Links | None) -> bool:
+    if shown is None or given is None or shown is given:
+        return shown is given
+    same = np.array_equal(shown.offsets, given.offsets) and np.array_equal(shown.target, given.target)
+    return same and len(shown.texts) == len(given.texts)
 
 
 def part_depths(system: Composite, depth: int, *, passages: int) -> list[int]:

@@ -184,7 +184,7 @@ def hub_files(
     return HubFiles(repo, commit.id, files, digests)
 
 
-def hub_model(model: str, *, revision: str, offline: bool = False, onnx: bool = False) -> tuple[Path, str]:
+def hub_model(model: str, *, revision: str, offline: bool = False, exports: tuple[str, ...] = ()) -> tuple[Path, str]:
     """The folder in the cache with a model's files at a revision, fetched where they are missing, and the commit.
 
     Fetched are settings, tokenizer and weights: `.safetensors` where there are any, else PyTorch's own; exports for
@@ -194,19 +194,22 @@ def hub_model(model: str, *, revision: str, offline: bool = False, onnx: bool = 
         model: A model repository, `owner/name`.
         revision: As in `hub_commit`.
         offline: Whether to use the cache alone.
-        onnx: Whether the export to ONNX is fetched in place of the weights.
+        exports: Patterns of files that are fetched in place of the weights, such as `onnx/model.onnx*`.
 
     Raises:
         UnavailableError, DigestError: As in `hub_file`.
         UnknownNameError: The repository holds no model.
     """
     commit = hub_commit(f"models/{model}", revision=revision, offline=offline)
-    safe = any(path.endswith(".safetensors") and "/" not in path for path in commit.files)
-    weights = ("model.onnx*", "onnx/model.onnx*") if onnx else ("*.safetensors",) if safe else ("*.bin", "*.pt")
-    wanted = ("*.json", "*.txt", "*.model", "*.py", *weights)
-    paths = [p for p in commit.matching(wanted) if onnx or not p.startswith(("onnx/", "openvino/", "original/"))]
-    if not paths:
+    others = ("onnx/", "openvino/", "original/")
+    safe = any(path.endswith(".safetensors") and not path.startswith(others) for path in commit.files)
+    weights = exports or (("*.safetensors",) if safe else ("*.bin", "*.pt"))
+    held = commit.matching(weights)
+    found = [path for path in held if exports or not path.startswith(others)]
+    if not found:
         raise UnknownNameError.of(f"file of {model}@{commit.id[:12]}", " or ".join(weights), commit.files)
+    about = [path for path in commit.matching(("*.json", "*.txt", "*.model", "*.py")) if not path.startswith(others)]
+    paths = sorted({*found, *about})
     room_for(commit, paths)
     places = [(_fetched(commit, path, offline=offline)[0], path) for path in paths]
     place, path = places[0]
@@ -348,8 +351,8 @@ def _asked(call: Callable[[Any], T], *, repo: str, revision: str, path: str = ""
             return call(hub)
         except errors.RepositoryNotFoundError:
             raise UnavailableError(
-                f"{what}: the hub has no such {kind_and_id(repo)[0]}, or it may be read with a token alone; check the name, and set"
-                " HF_TOKEN where access was granted"
+                f"{what}: the hub has no such {kind_and_id(repo)[0]}, or it may be read with a token alone; check the"
+                " name, and set HF_TOKEN where access was granted"
             ) from None
         except errors.RevisionNotFoundError:
             raise UnknownRevisionError(

@@ -13,9 +13,11 @@ import numpy as np
 
 import assay
 from assay import evaluation, measures
+from assay.call import short_call
 from assay.collection import Collection
 from assay.errors import DataError, FileError, UnknownNameError, UsageError
 from assay.evaluation import Comparison, DocumentMeasure, Family, SpanMeasure
+from assay.executor import Work
 from assay.formats import results as result_files
 from assay.formats import runs as run_files
 from assay.formats.digest import file_digest
@@ -24,7 +26,7 @@ from assay.measure import Measure
 from assay.qrels import Qrels
 from assay.run import Run
 from assay.scores import Scores
-from assay.system import System, short_call, spec_hash
+from assay.system import System, spec_hash
 from assay.task import Task
 
 AnyMeasure = Measure | SpanMeasure | DocumentMeasure
@@ -126,6 +128,7 @@ def run_system(
     depth: int | None = None,
     seed: int = 0,
     indexes: Path | None = None,
+    work: Work | None = None,
 ) -> Result:
     """The result of running a system on a task: retrieved by the harness, judged by the evaluator.
 
@@ -137,13 +140,14 @@ def run_system(
         depth: Passages per query; the task's depth by default.
         seed: Seed of the order in which rows are handed out.
         indexes: Folder of kept indexes.
+        work: Where and by whom representers are run in shards; the result is the same.
 
     Raises:
         DataError: There is no passage to search.
     """
     if len(task.passages) == 0:
         raise DataError(f"{collection.name} holds no passages: there is nothing to search; check its files")
-    run = retrieve(task, system, depth=depth, seed=seed, indexes=indexes)
+    run = retrieve(task, system, depth=depth, seed=seed, indexes=indexes, work=work)
     return judged_run(run, collection, task, judging=judging, label=short_call(system))
 
 
@@ -164,6 +168,7 @@ def judged_run(
     if strict:
         reach = evaluation.reach_of(task)
         plain = evaluation.evaluate(eligible, task.qrels, strict, clusters=task.clusters, reach=reach, **options)
+        plain = evaluation.with_ceiling(plain, eligible, task.qrels, strict)
         over_seeds = evaluation.drawn_expectations(run, task, strict)
         scores += [
             replace(s, extras={**s.extras, "expected_over_seeds": over_seeds[s.measure]}) if over_seeds else s
@@ -265,6 +270,7 @@ def store(result: Result, folder: Path) -> Path:
         "run": result.spec,
         "run_name": result.run.name,
         "counts": dict(result.run.counts),
+        "models": [dict(model) for model in result.run.models],
         "version": assay.__version__,
     }
     result_files.write_result(place, spec=spec, run=result.run, scores=result.scores)

@@ -8,7 +8,7 @@ returns, checks the contract, and ranks. It is the only place where passage rows
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -20,21 +20,24 @@ import numpy.typing as npt
 
 import assay
 from assay import catalog
+from assay.call import parts_within
 from assay.contract import (
     checked_ranked_rows,
-    checked_scores,
+    checked_scored,
     checked_shown,
-    checked_sparse_rows,
     part_depths,
-    refuse_repeated_terms,
 )
+from assay.deepening import Told, answered, ended
 from assay.eligibility import Eligibility
 from assay.errors import UsageError
+from assay.executor import Work
+from assay.groups import Groups, own_rows
 from assay.indexes import index_of
 from assay.run import Run
+from assay.searching import best_rows
+from assay.sharded import sharded_rows
 from assay.system import (
     Composite,
-    DenseRows,
     Lens,
     Links,
     PassageView,
@@ -47,17 +50,22 @@ from assay.system import (
     spec_of,
 )
 from assay.task import Task
-from assay.texts import Texts
-from assay.views import views_read
+from assay.views import sealed, sealed_texts, sealed_view, views_read
 
 Rows = npt.NDArray[np.int64]
 
-_ROWS_AT_ONCE = 1 << 24
-"""A black box is asked for about so many rows in one call, so that deep lists fit into memory."""
+_HOUSE = ("assay.retrieval.", "assay.pair_encoders.")
+"""Where composites, and what they hand rows on to, live that may see lists of eligible rows alone."""
 
 
 def retrieve(
-    task: Task, system: System | str, *, depth: int | None = None, seed: int = 0, indexes: Path | None = None
+    task: Task,
+    system: System | str,
+    *,
+    depth: int | None = None,
+    seed: int = 0,
+    indexes: Path | None = None,
+    work: Work | None = None,
 ) -> Run:
     """The run of a system on a task: at its depth the best passages and all that tie with the last.
 
@@ -68,6 +76,8 @@ def retrieve(
         seed: Seed of the order in which rows are handed out, 0 or more. A system keeps the contract when
             the run is the same for every seed.
         indexes: Folder in which indexes are kept and found again by fingerprint; None keeps none.
+        work: Where representers are indexed and searched in shards, and by whom; None does it here, in one piece.
+            The run is the same.
 
     Returns:
         A run over the task's queries and passages. `counts` has what the system and its parts noted, added up
@@ -78,7 +88,7 @@ def retrieve(
         ViewError: The system reads a view that the task does not allow or its collection does not hold.
         ContractError: The system returned rows out of range, repeated, or with scores not finite.
     """
-    return next(retrieve_each(task, [system], depth=depth, seed=seed, indexes=indexes))
+    return next(retrieve_each(task, [system], depth=depth, seed=seed, indexes=indexes, work=work))
 
 
 def retrieve_each(
@@ -88,6 +98,7 @@ def retrieve_each(
     depth: int | None = None,
     seed: int = 0,
     indexes: Path | None = None,
+    work: Work | None = None,
 ) -> Iterator[Run]:
     """The run of each system in turn, as `retrieve` makes it; parts that combinations share are searched once.
 
@@ -101,37 +112,56 @@ def retrieve_each(
     depth = task.depth if depth is None else depth
     if depth < 1 or seed < 0:
         raise UsageError(f"depth must be at least 1 and seed at least 0, found {depth} and {seed}")
-    desk = _Desk(task, seed, indexes)
+    if indexes is not None and work is not None:
+        raise UsageError("shards keep their indexes in the work folder: leave out the folder of indexes")
+    desk = _Desk(task, seed, indexes, work)
     for system in systems:
         made: System = catalog.system(system) if isinstance(system, str) else system
         reads = views_read(task, made)
-        yield _run(desk, made, desk.rows_of(made, depth), depth=depth, reads=reads)
+        yield _run_of(desk, made, depth=depth, reads=reads)
 
 
-def _run(desk: _Desk, made: System, lists: RankedRows, *, depth: int, reads: tuple[str, ...]) -> Run:
+def recipe_of(system: System, reads: Iterable[str], *, depth: int, seed: int) -> dict[str, Any]:
+    """What makes a run, as plain JSON values: the system with all its fields, the views read, depth, seed, version."""
+    return {
+        "system": spec_of(system),
+        "reads": list(reads),
+        "depth": depth,
+        "seed": seed,
+        "version": assay.__version__,
+    }
+
+
+def _run_of(desk: _Desk, made: System, *, depth: int, reads: tuple[str, ...]) -> Run:
+    """The run of a system, with its recipe, and with what it had to choose from, where it only reorders."""
+    lists = desk.rows_of(made, depth)
+    candidates = desk.candidates_of(made, depth)
+    return _run(
+        desk,
+        lists,
+        depth=depth,
+        name=made.name,
+        spec=recipe_of(made, reads, depth=depth, seed=desk.seed),
+        counts=dict(lists.notes),
+        models=desk.models_of(made),
+        candidates=None if candidates is None else _run(desk, candidates, name="candidates"),
+    )
+
+
+def _run(desk: _Desk, lists: RankedRows, **rest: Any) -> Run:
     """The lists as a run: queries in the order of the task, rows as passages."""
-    task = desk.task
     back = np.argsort(desk.query_order)
     count = np.diff(lists.offsets)[back]
     borders = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     at = np.arange(borders[-1]) + np.repeat(lists.offsets[back] - borders[:-1], count)
     return Run.ranked(
-        task.queries.ids,
-        task.passages.ids,
+        desk.task.queries.ids,
+        desk.task.passages.ids,
         offsets=borders,
         passage=desk.passage_order[lists.row[at]].astype(np.int32),
         score=lists.score[at],
-        depth=depth,
-        name=made.name,
-        spec={
-            "system": spec_of(made),
-            "reads": list(reads),
-            "depth": depth,
-            "seed": desk.seed,
-            "version": assay.__version__,
-        },
-        counts=dict(lists.notes),
         distinct=True,
+        **rest,
     )
 
 
@@ -139,17 +169,19 @@ def _run(desk: _Desk, made: System, lists: RankedRows, *, depth: int, reads: tup
 class _Desk:
     """Where views are handed out: one task, shuffled once. What is handed out is read-only.
 
-    Behind a lens, `seen` is what it shows in place of the task's passages; where rows are `grouped`, they are no
-    passages, and nothing is ineligible yet.
+    Behind a lens, `seen` is what it shows in place of the task's passages; where its rows are no passages, `rule` is
+    the rule over them.
     """
 
     task: Task
     seed: int
     indexes: Path | None
+    work: Work | None = None
     seen: PassageView | None = None
-    grouped: bool = False
+    rule: Eligibility | None = None
     found: dict[tuple[int, int], tuple[System, RankedRows]] = field(default_factory=dict)
-    behind: dict[int, tuple[Lens, _Desk, npt.NDArray[np.int32] | None]] = field(default_factory=dict)
+    behind: dict[int, tuple[Lens, _Desk, Groups | None]] = field(default_factory=dict)
+    models: list[tuple[System, dict[str, str]]] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -174,14 +206,14 @@ class _Desk:
     @cached_property
     def eligibility(self) -> Eligibility:
         """The task's rule over shuffled rows."""
-        if self.grouped:
-            return Eligibility.everything(self.size, len(self.task.rows))
+        if self.rule is not None:
+            return self.rule
         return self.task.eligibility.permuted(self.passage_order, self.query_order)
 
     def queries(self, rows: Rows | None = None) -> QueryView:
         """The queries' texts, shuffled; only those of `rows` where given."""
         order = self.query_order if rows is None else self.query_order[rows]
-        return QueryView(_sealed_texts(self.task.queries.texts[self.task.query_view].take(order)), self.task.mask)
+        return QueryView(sealed_texts(self.task.queries.texts[self.task.query_view].take(order)), self.task.mask)
 
     def passages(self, reads: Collection[str]) -> PassageView:
         """The views that a system declared, and no others."""
@@ -196,12 +228,12 @@ class _Desk:
                 texts["title"] = columns.titles.take(document)
             if "parent" in reads:
                 distinct, own = np.unique(document, return_inverse=True)
-                parent = _sealed(self._shuffled(2, np.arange(len(distinct)))[own].astype(np.int32))
+                parent = sealed(self._shuffled(2, np.arange(len(distinct)))[own].astype(np.int32))
             if "span" in reads:
-                span = _sealed(np.stack([columns.spans.start[order], columns.spans.end[order]], axis=1))
+                span = sealed(np.stack([columns.spans.start[order], columns.spans.end[order]], axis=1))
         if "position" in reads and columns.position is not None:
-            position = _sealed(columns.position[order])
-        texts = {view: _sealed_texts(rows) for view, rows in texts.items()}
+            position = sealed(columns.position[order])
+        texts = {view: sealed_texts(rows) for view, rows in texts.items()}
         links = self._links() if "link:question" in reads else None
         return PassageView(len(columns), texts, parent, position, span, links, self.task.mask)
 
@@ -213,11 +245,25 @@ class _Desk:
         count = np.diff(passages.link_offsets)[order]
         offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
         at = np.arange(offsets[-1]) + np.repeat(passages.link_offsets[order] - offsets[:-1], count)
-        linked = self._shuffled(3, np.unique(passages.link_query))
         place = np.zeros(len(self.task.pool), np.int32)
-        place[linked] = np.arange(len(linked), dtype=np.int32)
-        texts = _sealed_texts(self.task.pool.texts[self.task.query_view].take(linked))
-        return Links(texts, _sealed(offsets), _sealed(place[passages.link_query[at]]))
+        place[self.linked] = np.arange(len(self.linked), dtype=np.int32)
+        target = place[passages.link_query[at]]
+        # Questions of one passage come in shuffled order too: as stored, the first one would be the oldest.
+        target = target[np.lexsort((target, np.repeat(np.arange(len(count)), count)))]
+        texts = sealed_texts(self.task.pool.texts[self.task.query_view].take(self.linked))
+        return Links(texts, sealed(offsets), sealed(target))
+
+    @cached_property
+    def linked(self) -> Rows:
+        """Rows of the pool that passages link to, in the order in which systems see them."""
+        linked = self.task.passages.link_query
+        return self._shuffled(3, np.unique(np.zeros(0, np.int32) if linked is None else linked))
+
+    @cached_property
+    def _unruled(self) -> _Desk:
+        """The same rows, all of them eligible for every query."""
+        everything = Eligibility.everything(self.size, len(self.task.rows))
+        return replace(self, rule=everything, found={}, behind={})
 
     def rows_of(self, system: System, depth: int) -> RankedRows:
         """Eligible rows of a system of any kind: the best `depth` and all that tie with the last."""
@@ -239,54 +285,78 @@ class _Desk:
         )
 
     def _represented(self, system: Representer, depth: int) -> RankedRows:
-        from assay.kernels.sparse import Postings, top_rows
-
+        if self.work is not None:
+            seen, asked = self.passages(system.reads), self.queries()
+            found = sharded_rows(system, seen, asked, self.eligibility, depth=depth, work=self.work)
+            self._told_by(system, found.record)
+            return found
         index, asked = index_of(system, self.passages(system.reads), self.indexes), self.queries()
-        encoded = index.encode(asked)
-        if isinstance(index.rows, DenseRows) or isinstance(encoded, DenseRows):
-            raise UsageError(f"{system.name} returns dense rows, which this version cannot search")
-        rows = checked_sparse_rows(index.rows, name=system.name, rows=self.size)
-        queries = checked_sparse_rows(encoded, name=system.name, rows=len(asked), terms=rows.terms)
-        order, prefix, excluded = search_order(self.eligibility)
-        postings = Postings.of(rows.offsets, rows.term, rows.weight, terms=rows.terms, order=order)
-        refuse_repeated_terms(postings.start, postings.position, name=system.name)
-        by_term = np.lexsort((queries.term, np.repeat(np.arange(len(asked)), np.diff(queries.offsets))))
-        refuse_repeated_terms(queries.offsets, queries.term[by_term], name=system.name)
-        offsets, row, score = top_rows(
-            postings,
-            queries.offsets,
-            queries.term,
-            queries.weight,
-            depth=depth,
-            prefix=prefix,
-            excluded=excluded,
-            step=None if rows.step is None or queries.step is None else rows.step * queries.step,
-        )
-        return RankedRows(offsets, row, score, whole_ties=True)
+        found = best_rows(index.rows, index.encode(asked), self.eligibility, depth=depth, name=system.name)
+        self._told_by(system, getattr(index, "record", {}))
+        return replace(found, notes={**found.notes, **getattr(index, "notes", {})})
 
     def _searched(self, system: Searcher, depth: int) -> RankedRows:
         passages = self.passages(system.reads)
 
         def ask(rows: Rows, deep: int) -> RankedRows:
             found = system.search(passages, self.queries(rows), depth=deep)
-            return checked_ranked_rows(found, name=system.name, queries=len(rows), passages=len(passages))
+            found = checked_ranked_rows(found, name=system.name, queries=len(rows), passages=len(passages))
+            return replace(found, exhausted=ended(found, deep))
 
         return self._answered(ask, depth)
 
     def _combined(self, system: Composite, depth: int) -> RankedRows:
-        passages, told = self.passages(system.reads), _Told()
+        passages, told, desk = self.passages(system.reads), Told(), self._behind(system)
+        combining = self._keeping(system)
 
         def ask(rows: Rows, deep: int) -> RankedRows:
             # Parts are first as deep as the run: a fusion at depth 100 is one of lists of depth 100.
-            least = max(depth, deep - 1)
+            least = max(depth, deep - 1) if desk is self else deep
             depths = part_depths(system, least, passages=self.size)
-            lists = [self._part(part, deep) for part, deep in zip(system.parts, depths, strict=True)]
-            given = [RankedRows.joined([part[i] for i in rows.tolist()], whole_ties=part.whole_ties) for part in lists]
-            found = system.combine(given, passages, self.queries(rows), depth=deep)
+            lists = [desk._part(part, deep) for part, deep in zip(system.parts, depths, strict=True)]
+            given = [part.take(rows) for part in lists]
+            found = combining.combine(given, passages, self.queries(rows), depth=deep)
             found = checked_ranked_rows(found, name=system.name, queries=len(rows), passages=len(passages))
-            return replace(found, notes=Counter(found.notes) + told(deep, lists))
+            self._told_by(system, found.record)
+            return replace(found, exhausted=ended(found, deep), notes=Counter(found.notes) + told(deep, lists))
 
         return self._answered(ask, depth)
+
+    def _behind(self, system: Composite) -> _Desk:
+        """Where the parts of a composite are run.
+
+        Lists without what is too new would tell others than the house, query by query, how old every passage is.
+        """
+        told: list[Any] = [system]
+        for one in told:
+            told += getattr(one, "hands_to", ())
+        return self if all(type(one).__module__.startswith(_HOUSE) for one in told) else self._unruled
+
+    def _told_by(self, system: System, record: Mapping[str, str]) -> None:
+        """Keeps what the model of a system says of itself."""
+        if record:
+            self.models.append((system, dict(record)))
+
+    def models_of(self, system: System) -> tuple[dict[str, str], ...]:
+        """What the models of a system and its parts said of themselves, each once."""
+        own = {id(part) for part in parts_within(system)}
+        told = [record for part, record in self.models if id(part) in own]
+        return tuple(record for at, record in enumerate(told) if record not in told[:at])
+
+    def _keeping(self, system: Any) -> Any:
+        """The same system, which keeps what takes long beside the indexes, where it can and they are kept."""
+        keeping = getattr(system, "keeping", None)
+        return system if keeping is None or self.indexes is None else keeping(self.indexes)
+
+    def candidates_of(self, system: System, depth: int) -> RankedRows | None:
+        """The eligible rows that a composite had to choose from, where it only reorders; cheap after `rows_of`."""
+        chosen = getattr(system, "candidates", None)
+        if chosen is None or not isinstance(system, Composite) or self.size == 0 or len(self.task.rows) == 0:
+            return None
+        desk, depths = self._behind(system), part_depths(system, depth, passages=self.size)
+        lists = [desk._part(part, deep) for part, deep in zip(system.parts, depths, strict=True)]
+        found = checked_ranked_rows(chosen(lists), name=system.name, queries=len(self.task.rows), passages=self.size)
+        return self._eligible(found, np.arange(len(self.task.rows), dtype=np.int32))
 
     def _part(self, system: System, depth: int) -> RankedRows:
         """Rows of a part, searched once: it may be asked for again, by blocks of queries or with other weights."""
@@ -298,67 +368,51 @@ class _Desk:
         """Rows of the system behind a lens; where it sees no passages, each passage has the score of its row there."""
         if id(lens) not in self.behind:
             reads = views_read(self.task, lens.system)
-            given = lens.shown(self.passages({*reads, *lens.reads}))
-            seen, rows = checked_shown(given, name=lens.name, passages=self.size, reads=reads)
-            desk = replace(self, seen=_sealed_view(seen), grouped=self.grouped or rows is not None, found={}, behind={})
-            self.behind[id(lens)] = lens, desk, rows
-        _, below, owner = self.behind[id(lens)]
-        if owner is None:
+            handed = self.passages({*reads, *lens.reads})
+            given = lens.shown(handed)
+            seen, owner = checked_shown(given, name=lens.name, passages=self.size, reads=reads, links=handed.links)
+            groups = None if owner is None else Groups.of(owner, rows=len(seen))
+            rule = self.rule
+            if groups is not None:
+                rule = self.eligibility.grouped(groups.starts, groups.member)
+            if rule is not None and isinstance(owner, Links):
+                asked = self.task.rows[self.query_order].astype(np.int64)
+                rule = rule.without(*own_rows(self.task.questions, shown=self.linked, asked=asked))
+            desk = replace(self, seen=sealed_view(seen), rule=rule, found={}, behind={})
+            self.behind[id(lens)] = lens, desk, groups
+        _, below, groups = self.behind[id(lens)]
+        if groups is None or below.size == 0:
             return below.rows_of(lens.system, depth)
-        members = np.argsort(owner, kind="stable").astype(np.int32)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=below.size))])
-        told = _Told()
+        told = Told()
 
         def ask(rows: Rows, deep: int) -> RankedRows:
             found = below._part(lens.system, deep)
-            lists = [_spread(*found[query], starts=starts, members=members) for query in rows.tolist()]
-            ended = (np.diff(found.offsets)[rows] < deep) | (deep >= below.size)
-            return RankedRows.joined(lists, whole_ties=found.whole_ties, exhausted=ended, notes=told(deep, [found]))
+            given = found.take(rows)
+            spread = groups.spread(given, members=self.size)
+            return replace(spread, exhausted=ended(given, deep), notes=told(deep, [found]))
 
-        return self._answered(ask, depth)
+        return self._answered(ask, depth, rows=below.size, first=groups.enough(depth + 1))
 
-    def _answered(self, ask: Callable[[Rows, int], RankedRows], depth: int) -> RankedRows:
-        """Asks deeper, doubling, for the queries that lack eligible rows, until they have them or their lists end.
-
-        One row more than the depth is asked for: it shows whether the last rows tie across the cut.
-        """
-        n, lists = self.size, dict[int, tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]()
-        notes, whole = Counter({"cut_ties": 0}), True
-        wanted, deep = np.arange(len(self.task.rows)), min(depth + 1, n)
-        while len(wanted):
-            lacking: list[int] = []
-            width = max(1, _ROWS_AT_ONCE // deep)
-            for block in (wanted[low : low + width] for low in range(0, len(wanted), width)):
-                found = ask(block, deep)
-                length = np.diff(found.offsets)
-                ended = (length < deep) | (deep >= n)
-                if found.exhausted is not None:
-                    ended |= found.exhausted
-                kept = self._eligible(found, block)
-                enough = np.diff(kept.offsets) >= depth + (not found.whole_ties)
-                best = kept.best(depth)
-                for i, query in enumerate(block.tolist()):
-                    if not ended[i] and not enough[i]:
-                        lacking.append(query)
-                        continue
-                    lists[query] = best[i]
-                    if not ended[i] and not found.whole_ties:
-                        notes["cut_ties"] += int(best[i][1].min() == found[i][1].min())
-                whole &= found.whole_ties
-                notes.update(found.notes)
-            wanted, deep = np.asarray(lacking, np.int64), min(2 * deep, n)
-        return RankedRows.joined([lists[query] for query in range(len(lists))], whole_ties=whole, notes=notes)
+    def _answered(
+        self, ask: Callable[[Rows, int], RankedRows], depth: int, *, rows: int | None = None, first: int | None = None
+    ) -> RankedRows:
+        """Rows of `ask`, asked deeper until no query lacks eligible ones; of the `rows` that there are at `first`."""
+        n = self.size if rows is None else rows
+        first = depth + 1 if first is None else first
+        return answered(ask, self._eligible, queries=len(self.task.rows), depth=depth, rows=n, first=first)
 
     def _scored(self, system: Scorer, depth: int) -> RankedRows:
         """Every pair is scored, query by query: which ones are eligible would tell the scorer about dates."""
         passages, queries, n = self.passages(system.reads), self.queries(), self.size
-        lists = []
+        lists, notes, scorer = [], Counter[str](), self._keeping(system)
         for query in range(len(queries)):
             pair = {"query": np.full(n, query, np.int32), "passage": np.arange(n, dtype=np.int32)}
-            score = checked_scores(system.score(passages, queries, **pair), name=system.name, size=n)
+            scored = checked_scored(scorer.score(passages, queries, **pair), name=system.name, size=n)
             row = np.flatnonzero(self.eligibility.mask(query)).astype(np.int32)
-            lists.append(RankedRows.joined([(row, score[row])]).best(depth)[0])
-        return RankedRows.joined(lists, whole_ties=True)
+            lists.append(RankedRows.joined([(row, scored.score[row])]).best(depth)[0])
+            notes.update(scored.notes)
+            self._told_by(system, scored.record)
+        return RankedRows.joined(lists, whole_ties=True, notes=notes)
 
     def _eligible(self, found: RankedRows, query_rows: Rows) -> RankedRows:
         """The lists without what the rule forbids; list `i` belongs to query `query_rows[i]`."""
@@ -366,64 +420,3 @@ class _Desk:
             return found
         owner = np.repeat(query_rows, np.diff(found.offsets))
         return found.only(self.eligibility.allows(owner, found.row))
-
-
-class _Told:
-    """What parts noted, once for every depth that they were run at, however many blocks of queries there are."""
-
-    def __init__(self) -> None:
-        self._depths: set[int] = set()
-
-    def __call__(self, deep: int, lists: Iterable[RankedRows]) -> Counter[str]:
-        notes: Counter[str] = Counter()
-        for part in () if deep in self._depths else lists:
-            notes.update(part.notes)
-        self._depths.add(deep)
-        return notes
-
-
-def _spread(
-    row: npt.NDArray[np.int32], score: npt.NDArray[np.float64], *, starts: Rows, members: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """Rows `members[starts[r]:starts[r + 1]]` for each `r`, with the score of `r`."""
-    count = starts[row + 1] - starts[row]
-    at = np.arange(count.sum()) + np.repeat(starts[row] - (np.cumsum(count) - count), count)
-    return members[at], np.repeat(score, count)
-
-
-def search_order(
-    rule: Eligibility,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32] | None, tuple[Rows, npt.NDArray[np.int32]] | None]:
-    """How kernels get eligibility: rows by date, how many of them each query may see, exclusions.
-
-    Returns:
-        Candidate rows in ascending date rank; per query how many of the first of them come before
-        its cut-off (None without an as-of rule); the exclusions as offsets and rows (None without).
-
-    Example:
-        >>> search_order(Eligibility.everything(2, 1))
-        (array([0, 1], dtype=int32), None, None)
-    """
-    rows, visible = rule.nested()
-    prefix = None if rule.rank is None else visible.astype(np.int32)
-    if rule.excluded is None or rule.excluded_offsets is None:
-        return rows, prefix, None
-    return rows, prefix, (rule.excluded_offsets, rule.excluded)
-
-
-def _sealed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.setflags(write=False)
-    return array
-
-
-def _sealed_texts(texts: Texts) -> Texts:
-    return Texts(_sealed(texts.buffer), _sealed(texts.offsets))
-
-
-def _sealed_view(view: PassageView) -> PassageView:
-    for array in (view.parent, view.position, view.span):
-        if array is not None:
-            _sealed(array)
-    for texts in view.texts.values():
-        _sealed_texts(texts)
-    return view

@@ -25,6 +25,8 @@ class Run:
     `depth` is how deep the run was asked to be, None where unknown: rows of a list past the depth
     are there only because they tie with the last one (see `cut`). `exhausted` says, bool per query,
     whether the system had nothing further to return; None: where the list is shorter than the depth.
+    `models` says of each model that took part what pins it and how it was read.
+    `candidates` is what a system that only reorders had to choose from, over the same queries and passages.
     Make runs with `of` or `ranked`, which check and rank; a run never changes.
 
     Example:
@@ -41,8 +43,10 @@ class Run:
     depth: int | None = None
     name: str = "run"
     spec: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[Mapping[str, str], ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     exhausted: npt.NDArray[np.bool_] | None = None
+    candidates: Run | None = None
 
     @classmethod
     def ranked(
@@ -67,7 +71,7 @@ class Run:
             score: Scores, float64.
             distinct: The caller has made sure that no passage repeats within a list.
             owned: The caller gives up `passage` and `score`, which may then be ordered where they are.
-            **rest: `depth`, `name`, `spec`, `counts`, `exhausted`.
+            **rest: `depth`, `name`, `spec`, `counts`, `exhausted`, `candidates`.
 
         Raises:
             ScoreError: A score is not finite.

@@ -147,12 +147,16 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """One float32 vector per row; `matrix` has shape (rows, dimensions), C order."""
+    """One float32 vector per row: row `i` has `matrix[place[i]]`, or `matrix[i]` where there is no `place`.
+
+    `matrix` has shape (vectors, dimensions), C order; it may be a memory map.
+    """
 
     matrix: npt.NDArray[np.float32]
+    place: Rows | None = None
 
     def __len__(self) -> int:
-        return len(self.matrix)
+        return len(self.matrix) if self.place is None else len(self.place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +165,8 @@ class RankedRows:
 
     Rows need no order: the house ranks. `whole_ties` says that every row equal to the last one
     of a list is in the list; a black box that cannot promise it leaves it False, and the ties
-    it may have cut are counted. `exhausted[i]` says that query `i` has no further rows.
+    it may have cut are counted. `exhausted[i]` says that query `i` has no further rows. `record` tells a
+    model behind the scores: its identity, device, versions.
     """
 
     offsets: Offsets
@@ -170,6 +175,7 @@ class RankedRows:
     whole_ties: bool = False
     exhausted: npt.NDArray[np.bool_] | None = None
     notes: Mapping[str, int] = field(default_factory=dict)
+    record: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, lists: Sequence[tuple[Rows, Score]], **rest: Any) -> RankedRows:
@@ -192,6 +198,13 @@ class RankedRows:
         own = slice(self.offsets[query], self.offsets[query + 1])
         return self.row[own], self.score[own]
 
+    def take(self, queries: npt.NDArray[np.int64]) -> RankedRows:
+        """The lists of `queries`, in that order; without `exhausted` and notes."""
+        count = np.diff(self.offsets)[queries]
+        offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[queries] - offsets[:-1], count)
+        return RankedRows(offsets, self.row[at], self.score[at], self.whole_ties)
+
     def only(self, keep: npt.NDArray[np.bool_]) -> RankedRows:
         """The lists with only the rows to `keep`, bool per row."""
         offsets = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)[self.offsets]
@@ -212,6 +225,15 @@ class RankedRows:
         return self.only(keep)
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of pairs, what is to be counted beside them, and what tells the model behind them (identity, device)."""
+
+    score: Score
+    notes: Mapping[str, int] = field(default_factory=dict)
+    record: Mapping[str, str] = field(default_factory=dict)
+
+
 @runtime_checkable
 class System(Protocol):
     """What every system has: a name, and the views it reads."""
@@ -225,7 +247,11 @@ class System(Protocol):
 
 
 class Index(Protocol):
-    """The passages as a representer sees them, and the way to bring queries alongside."""
+    """The passages as a representer sees them, and the way to bring queries alongside.
+
+    One may also have `notes`, counts that go with the run (texts that were cut), and `record`, what made it, such as
+    the commit of a model; they are read once the queries are encoded.
+    """
 
     rows: SparseRows | DenseRows
 
@@ -252,6 +278,15 @@ class Representer(System, Protocol):
 
 
 @runtime_checkable
+class Keeper(Representer, Protocol):
+    """A representer that keeps what it makes text by text, so that nothing is made twice."""
+
+    def index_in(self, passages: PassageView, folder: Path | None) -> Index:
+        """The passages, represented; what the folder holds is not made again."""
+        ...
+
+
+@runtime_checkable
 class Searcher(System, Protocol):
     """A black box that returns ranked rows."""
 
@@ -264,7 +299,7 @@ class Searcher(System, Protocol):
 class Scorer(System, Protocol):
     """Scores query-passage pairs."""
 
-    def score(self, passages: PassageView, queries: QueryView, *, query: Rows, passage: Rows) -> Score:
+    def score(self, passages: PassageView, queries: QueryView, *, query: Rows, passage: Rows) -> Score | Scored:
         """One score per pair of rows."""
         ...
 
@@ -275,6 +310,9 @@ class Composite(System, Protocol):
 
     Parts are run as deep as the composite; one that also has a method `part_depths(depth, passages)`
     says, part by part, how deep instead: `passages`, how many there are, stands for the whole list.
+    One that hands rows of its parts on, as to a scorer, names in `hands_to` whom; one that only reorders
+    what a part found may have a method `candidates(lists)`, the lists that it has to choose from; one that
+    takes long a method `keeping(folder)`, the same system, which keeps what it computes there.
     """
 
     @property
@@ -302,11 +340,13 @@ class Lens(System, Protocol):
         """The system that sees what is shown."""
         ...
 
-    def shown(self, passages: PassageView) -> tuple[PassageView, Rows | None]:
-        """What `system` sees, and None, or the row there whose score each passage takes.
+    def shown(self, passages: PassageView) -> tuple[PassageView, Rows | Links | None]:
+        """What `system` sees, and whose rows these are.
 
-        With None the rows are the passages, in the same order. Else they are something else, such as
-        documents; every row must then be named by a passage.
+        With None the rows are the passages, in the same order. With rows, one a passage, they are something
+        else, such as documents, and a passage takes the score of its row; every row must then be named by a
+        passage. With `passages.links` itself they are the linked questions, in the order of its texts: a
+        passage takes the best score of its questions, and no query finds its own.
         """
         ...
 
@@ -336,6 +376,8 @@ def refuse_no_count(name: str, least: int, **values: Any) -> None:
 def spec_of(system: Any) -> dict[str, Any]:
     """The recipe of a plug-in: its name and every field, as plain JSON values.
 
+    A field whose metadata say `recipe: False` (the device to compute on) is no part of it.
+
     Example:
         >>> @dataclasses.dataclass(frozen=True)
         ... class Echo:
@@ -347,74 +389,22 @@ def spec_of(system: Any) -> dict[str, Any]:
     spec: dict[str, Any] = {"name": system.name}
     if dataclasses.is_dataclass(system):
         for part in dataclasses.fields(system):
-            spec[part.name] = _plain(getattr(system, part.name))
+            if part.metadata.get("recipe", True):
+                spec[part.name] = plain(getattr(system, part.name))
     return spec
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A field of a plug-in as a plain JSON value."""
     if dataclasses.is_dataclass(value) and hasattr(value, "name"):
         return spec_of(value)
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in sorted(value.items())}
+        return {str(k): plain(v) for k, v in sorted(value.items())}
     return value if isinstance(value, str | int | float | bool | type(None)) else repr(value)
 
 
 def spec_hash(spec: Mapping[str, Any]) -> str:
     """Twelve hexadecimal digits of the SHA-256 of a spec with sorted keys."""
     return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def call_of(spec: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
-    """A spec written as a call, without the fields that equal `defaults`.
-
-    Example:
-        >>> call_of({"name": "bm25", "language": "english", "k1": 0.9}, {"language": "", "k1": 1.2})
-        "bm25('english', k1=0.9)"
-    """
-    fields = [key for key in spec if key != "name"]
-    shown = [
-        _written(spec[key]) if place == 0 else f"{key}={_written(spec[key])}"
-        for place, key in enumerate(fields)
-        if defaults is None or key not in defaults or defaults[key] != spec[key]
-    ]
-    return f"{spec['name']}({', '.join(shown)})" if shown else str(spec["name"])
-
-
-def short_call(system: Any) -> str:
-    """A system as the shortest call that makes it: without what equals the default, at every depth.
-
-    Where the first field is a tuple of systems, they are written one by one.
-
-    Example:
-        >>> @dataclasses.dataclass(frozen=True)
-        ... class Twice:
-        ...     system: Any
-        ...     name: ClassVar[str] = "twice"
-        ...     reads: ClassVar[tuple[str, ...]] = ()
-        ...     times: int = 2
-        >>> short_call(Twice(Twice("bm25", times=3)))
-        "twice(twice('bm25', times=3))"
-    """
-    if isinstance(system, list | tuple):
-        return f"[{', '.join(map(short_call, system))}]"
-    made: Any = system
-    if not dataclasses.is_dataclass(made) or not isinstance(system, System):
-        return str(system.name) if isinstance(system, System) else _written(_plain(system))
-    shown: list[str] = []
-    for place, part in enumerate(dataclasses.fields(made)):
-        value = getattr(made, part.name)
-        if not part.init or (part.default is not dataclasses.MISSING and value == part.default):
-            continue
-        if place == 0 and isinstance(value, tuple) and value and all(isinstance(v, System) for v in value):
-            shown += map(short_call, value)
-        else:
-            shown.append(short_call(value) if place == 0 else f"{part.name}={short_call(value)}")
-    return f"{system.name}({', '.join(shown)})" if shown else str(system.name)
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_written, value))}]"
-    return call_of(value) if isinstance(value, Mapping) and "name" in value else repr(value)

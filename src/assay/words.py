@@ -140,6 +140,26 @@ def words_of(texts: Texts, rules: WordRules | None = None, *, mask: Sequence[str
     return Words(pieces.vocabulary, np.concatenate(offsets), code)
 
 
+def one_vocabulary(parts: Sequence[Texts]) -> tuple[Texts, list[Codes]]:
+    """The distinct words of several vocabularies in UTF-8 byte order, and per part the row there of each of its words.
+
+    Example:
+        >>> whole, rows = one_vocabulary([Texts.of(["fee", "tax"]), Texts.of(["fare", "fee"])])
+        >>> whole.to_list(), [own.tolist() for own in rows]
+        (['fare', 'fee', 'tax'], [[1, 2], [0, 1]])
+    """
+    import pyarrow as pa
+
+    coded = pa.chunked_array([part.to_arrow() for part in parts], pa.large_string()).combine_chunks()
+    coded = coded.dictionary_encode()
+    distinct = Texts.from_arrow(coded.dictionary)
+    order = distinct.byte_order()
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    ends = np.cumsum([len(part) for part in parts])
+    return distinct.take(order), np.split(rank[numbers_of(coded.indices)], ends[:-1])
+
+
 def word_ends(text: str) -> list[int]:
     """Where each word of a text ends, in code points from its start; as many as `words_of` finds in it.
 

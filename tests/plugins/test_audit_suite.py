@@ -133,6 +133,13 @@ def split_tasks(train: str, test: str) -> Collection:
 # Each audit's name, a collection with its fault, the verdict, and words that the finding must say.
 FAULTS: dict[str, tuple[Callable[[], Collection], str, str]] = {
     "ids-unique": (two_ids, "error", "passage id 'a' appears at rows 1 and 3 with different text"),
+    "ids-silent": (
+        lambda: collection_of(
+            tiny.task_of([(f"E-{i}", f"E-{i}-ASW", 1) for i in range(3)], [f"E-{i}-ASW" for i in range(3)])
+        ),
+        "note",
+        "id alone has RR@10 1.0000, chance 0.6111, over 3 queries",
+    ),
     "judged-exist": (
         lambda: collection_of(tiny.task_of([("q", "a", 1), ("q", "ghost", 1)], ["a", "b"])),
         "error",

@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.building.rechunk import documents_of
+from assay.call import call_of
 from assay.catalog import known, made
 from assay.chunker import AnyChunker, chunked
 from assay.errors import UsageError
 from assay.sources import open_collection
 from assay.span import Spans
-from assay.system import call_of, spec_of
+from assay.system import spec_of
 from assay.texts import Texts
 
 NAMES = sorted(known("chunker"))

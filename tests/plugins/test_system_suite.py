@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from assay import catalog
+from assay.call import call_of, short_call
 from assay.harness import retrieve
 from assay.ids import Ids
 from assay.passage import Passages
@@ -24,26 +26,27 @@ from assay.qrels import Qrels
 from assay.query import Queries
 from assay.run import Run
 from assay.span import Spans
-from assay.system import (
-    VIEWS,
-    Composite,
-    Lens,
-    Representer,
-    Scorer,
-    Searcher,
-    System,
-    call_of,
-    short_call,
-    spec_hash,
-    spec_of,
-)
+from assay.system import VIEWS, Composite, Lens, Representer, Scorer, Searcher, System, spec_hash, spec_of
 from assay.task import Task
 from assay.texts import Texts
+from pair_model import WordPairs, WordTerms, pair_model_folder
 from tiny import chunk_task, dated_task
+from word_model import WordVectors, word_model_folder
 
 CALLS = {
     "bm25": ("bm25", "bm25('english')", "bm25(variant='bm25+', k1=0.9, text='coref')", "bm25(variant='robertson')"),
     "coref": ("coref(bm25)",),
+    "cross_encoder": (
+        "cross_encoder({pairs!r})",
+        "cross_encoder({pairs!r}, longest=6, batch=20, passage_prompt='a: ')",
+    ),
+    "dense": (
+        "dense({words!r})",
+        "dense({words!r}, query_prompt='ask: ', passage_prompt='told: ', longest=9, batch=64)",
+        "titled(dense({words!r}))",
+        "question_matching(dense({words!r}))",
+        "fusion(bm25, documents(dense({words!r})), method='minmax')",
+    ),
     "documents": ("documents(bm25)", "documents(titled(bm25('english')))", "documents(command({program!r}))"),
     "document_fusion": (
         "document_fusion(bm25, documents(bm25))",
@@ -54,15 +57,35 @@ CALLS = {
         "fusion(bm25, titled(bm25), documents(bm25), method='minmax', weights=(0.2, 0, 0.8))",
         "fusion(bm25, neighbours(bm25), method='zscore', depth=7)",
         "fusion(bm25, command({program!r}), method='minmax(dapr)')",
+        "fusion(bm25, question_matching(bm25))",
     ),
     "hierarchy": ("hierarchy(documents(bm25), bm25, depth=2)", "hierarchy(bm25, titled(bm25))"),
     "keyphrases": ("keyphrases(bm25)", "keyphrases(bm25('english'), count=2, words=1)"),
+    "late_chunking": (
+        "late_chunking({words!r})",
+        "late_chunking({words!r}, window=5, overlap=2, passage_prompt='about: ')",
+        "titled(late_chunking({words!r}))",
+        "document_fusion(late_chunking({words!r}), documents(late_chunking({words!r})))",
+    ),
     "neighbours": ("neighbours(bm25)", "neighbours(bm25(text='coref'), before=0, after=2)"),
+    "learned_sparse": ("learned_sparse({pairs!r})", "titled(learned_sparse({pairs!r}, longest=4))"),
+    "question_matching": (
+        "question_matching(bm25)",
+        "question_matching(command({program!r}))",
+        "question_matching(fusion(bm25, bm25('english'), depth=50))",
+    ),
+    "rerank": (
+        "rerank(bm25, model={pairs!r})",
+        "rerank(fusion(bm25, neighbours(bm25)), model=cross_encoder({pairs!r}, text='coref'), depth=2)",
+        "rerank(command({program!r}), model={pairs!r}, depth=3)",
+        "rerank(rerank(learned_sparse({pairs!r}), model={pairs!r}), model={pairs!r}, depth=1)",
+    ),
     "titled": (
         "titled(bm25)",
         "titled(neighbours(bm25))",
         "titled(command({program!r}))",
         "titled(fusion(bm25, bm25('english')))",
+        "titled(rerank(bm25, model={pairs!r}, depth=3))",
     ),
     "command": ("command({program!r})", "command({program!r}, views=('text:coref', 'title', 'parent', 'position'))"),
 }
@@ -93,9 +116,27 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"{shlex.quote(sys.executable)} -S {shlex.quote(str(script))} {{passages}} {{queries}} {{depth}} {{run}}"
 
 
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The folder of a small model that the catalogue has an encoder for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(catalog.known("encoder"), WordVectors.name, WordVectors)
+        yield str(word_model_folder(tmp_path_factory.mktemp("words")))
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The folder of small models of pairs and of terms that the catalogue has encoders for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(catalog.known("pair_encoder"), WordPairs.name, WordPairs)
+        patch.setitem(catalog.known("term_encoder"), WordTerms.name, WordTerms)
+        yield str(pair_model_folder(tmp_path_factory.mktemp("pairs")))
+
+
 @pytest.fixture(params=SYSTEMS)
-def system(request: pytest.FixtureRequest, program: str) -> Any:
-    return catalog.system(request.param.format(program=program) if "{" in request.param else request.param)
+def system(request: pytest.FixtureRequest, program: str, words: str, pairs: str) -> Any:
+    call = request.param
+    return catalog.system(call.format(program=program, words=words, pairs=pairs) if "{" in call else call)
 
 
 def tasks() -> list[Task]:

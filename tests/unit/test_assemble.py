@@ -325,14 +325,14 @@ def test_bad_records_are_left_out_whole() -> None:
         replace(said(3, "2020-03-01"), id="to nothing", answers=("E-9-2020-000777",)),
         said(4, "2040-01-01"),
     ]
-    made = built(questions, answers, replace(RULES, today=date(2026, 1, 1)))
+    made = built(questions, answers, today=date(2026, 1, 1))
     assert [row["_id"] for row in made.tables.corpus] == [answer(2), answer(3), "second"]
     assert judged(made, "answer") == [(qid(2), answer(2)), (qid(3), answer(3))]
     assert judged(made, "answerlenient") == [(qid(2), answer(2)), (qid(3), answer(3)), (qid(3), "second")]
     assert made.manifest["noted"] == {"questions with several answers": {"count": 1, "examples": [qid(3)]}}
     # The second reply is later than the first one, whose day is the cut-off of `cite`: 2020-02-01, the day of the target.
     assert drops(made) == {
-        "answers read: dated after 2026-01-01": [answer(4)],
+        "answers read: dated in the future": [answer(4)],
         "answers linked: dated before a question of it": [answer(1)],
         "answers linked: answers unknown questions only": ["to nothing"],
         "questions linked: no answer": [qid(1), qid(4)],
@@ -499,6 +499,51 @@ def test_what_a_removed_reply_cites_is_no_judgement() -> None:
     assert [row["citing_id"] for row in made.tables.precedent_meta] == [qid(3)]
     assert made.unresolved == []
     assert drops(made)["removals: precedent_meta: the reply that cites is removed"] == [answer(3)] * 4
+
+
+def test_the_next_answer_takes_the_place_of_a_removed_one() -> None:
+    """With its own text, its own equals, and its own day, before which `cite` may find nothing later."""
+    other = "Nothing was decided about the port so far, for its council will meet again when the ice has gone."
+    questions = [asked(n, "2020-01-10") for n in (1, 2, 3, 4)]
+    answers = [
+        said(1, "2020-02-01"),
+        said(2, "2020-02-05", f"{FEES} {FEES} {FEES} {refers(1)}"),
+        replace(said(2, "2020-01-20", other, holding=True), id="held"),
+        replace(said(2, "2020-02-09", f"{refers(1)} {FEES} {other} {FEES}"), id="later"),
+        said(3, "2020-02-05", FEES),
+        replace(said(3, "2020-02-07", f"{other} {FEES}"), id="again"),
+        said(4, "2020-02-05", FEES),
+    ]
+    whole = built(questions, answers)
+    lenient = {qid(2): [answer(2), "later"], qid(3): [answer(3), answer(4), "again"], qid(4): [answer(4), answer(3)]}
+    assert judged(whole, "answerlenient")[1:] == [(query, one) for query, found in lenient.items() for one in found]
+    made = built(questions, answers, removals={answer(2): "asked for", answer(3): "asked for"})
+    rows = {row["_id"]: row for row in made.tables.queries}
+    assert [rows[qid(n)]["answer"] for n in (1, 2, 3, 4)] == [answer(1), "later", "again", answer(4)]
+    assert judged(made, "answer") == [(qid(n), rows[qid(n)]["answer"]) for n in (1, 2, 3, 4)]
+    assert judged(made, "answerlenient") == judged(made, "answer")
+    assert [row["_id"] for row in made.tables.equivalents if row["duplicate_answer"]] == []
+    assert drops(made)["removals: qrels answerlenient_train: equal to a removed reply alone"] == [
+        f"{qid(3)} {answer(4)}"
+    ]
+    assert judged(made, "cite") == [(qid(2), answer(1))]
+
+
+def test_the_next_answer_may_be_older_than_what_replies_cite() -> None:
+    """A holding reply is the own answer where nothing else is left; its day is the cut-off of `cite` then."""
+    questions = [asked(1, "2020-01-10"), asked(2, "2020-01-10")]
+    answers = [
+        said(1, "2020-02-01"),
+        said(2, "2020-03-01", FEES),
+        replace(said(2, "2020-01-20", "We are waiting.", holding=True), id="held"),
+        replace(said(2, "2020-02-20", refers(1), holding=True), id="held again"),
+    ]
+    assert judged(built(questions, answers), "cite") == [(qid(2), answer(1))]
+    made = built(questions, answers, removals={answer(2): "asked for"})
+    assert {row["_id"]: row["answer"] for row in made.tables.queries}[qid(2)] == "held"
+    assert (judged(made, "cite"), made.tables.precedent_meta) == ([], [])
+    late = "removals: qrels cite_train: not older than the question's own answer"
+    assert drops(made)[late] == [f"{qid(2)} {answer(1)}"]
 
 
 def test_the_funnel_of_the_source_goes_on_and_is_left_as_it_was() -> None:

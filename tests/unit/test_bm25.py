@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.call import call_of
 from assay.catalog import system
 from assay.errors import FormatError, UnknownNameError, UsageError
 from assay.kernels.sparse import Postings, top_rows
 from assay.retrieval.bm25 import BM25, STEP, VARIANTS
-from assay.system import PassageView, QueryView, Representer, call_of, spec_of
+from assay.system import PassageView, QueryView, Representer, spec_of
 from assay.texts import Texts
 
 WORDS = ["fee", "tax", "visa", "rent", "work", "the"]

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay import catalog
+from assay.call import call_of
 from assay.errors import UnknownNameError, UsageError
 from assay.retrieval.bm25 import BM25
-from assay.system import call_of, spec_of
+from assay.system import spec_of
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import re
@@ -12,77 +11,37 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 
+import ukparl_raw
 from assay import experiment
-from assay.__main__ import main
 from assay.cli import app
 from assay.formats import runs, trec
 from assay.sources import chunk_level, open_collection
 from assay.texts import Texts
+from commands import Ended, assay, documented, keys_of, ok, refused
 from conftest import ROOT
 
 COMMANDS = [command.name for command in app.registered_commands]
 GROUPS = {group.name: group.typer_instance for group in app.registered_groups}
 GROUPED = [f"{group} {command.name}" for group, inner in GROUPS.items() for command in inner.registered_commands]
-NEED_A_HUB = {"build dapr": "tests/unit/test_dapr.py runs it against a stand-in of the hub"}
+NEED_A_HUB = {
+    "build europarl": "tests/unit/test_europarl_build.py runs it against a stand-in of the interface",
+    "build dapr": "tests/unit/test_dapr.py runs it against a stand-in of the hub",
+    "train biencoder": "tests/unit/test_training.py runs it where the extra `dense` is installed",
+    "train reranker": "tests/unit/test_training.py runs it where the extra `dense` is installed",
+    "fetch": "tests/unit/test_parlir_releases.py runs it against a stand-in of the hub",
+}
 FEW = ("--resamples", "200")
 ANSWER = "demo:questions/answer"
 DEMO = Path(sys.modules["assay.sources"].__path__[0]) / "demo"
 FORMATS = [f".{kind}{packed}" for kind in ("trec", "json", "jsonl") for packed in ("", ".gz", ".zst")] + [".parquet"]
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended: exit code and what it printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-def assay(*arguments: object) -> Ended:
-    """The command line run in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    words = ["assay", *map(str, arguments)]
-    with mock.patch.object(sys, "argv", words), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as end:
-            return Ended(int(end.code or 0), out.getvalue(), err.getvalue())
-    raise AssertionError("the program did not exit")
-
-
-def ok(*arguments: object) -> Ended:
-    ended = assay(*arguments)
-    assert (ended.code, ended.err) == (0, ""), ended
-    return ended
-
-
-def refused(*arguments: object, code: int, says: str) -> str:
-    """The message of a command that must fail: one clear error, with and without `--json`."""
-    ended = assay(*arguments)
-    assert ended.code == code, ended
-    assert ended.out == ""
-    assert ended.err.startswith("error: ")
-    assert "Traceback" not in ended.err
-    message = ended.err.removeprefix("error: ").rstrip("\n")
-    assert re.search(says, message), message
-    told = assay(*arguments, "--json")
-    assert told.code == code
-    assert told.json == {"error": {"kind": mock.ANY, "message": message, "exit_code": code}}
-    return message
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +91,14 @@ def files_of_examples(made: Path, here: Path) -> None:
     shutil.copytree(made / "results", here / "results")
     shutil.copy(made / "plain.trec.gz", here / "run.trec.gz")
     conditionalqa_files(here / "ConditionalQA" / "v1_0")
+    ukparl_raw.month(here / "raw")
     ok("chunk", "demo:chunks", "--chunker", "sentences(2)", "--out", here / "built")
     resolver = "import sys\nfor line in sys.stdin:\n    print(line, end='')\n"
     (here / "my_resolver.py").write_text(resolver)
     ok("publish", "chunk-level", "demo:chunks", "--out", here / "corvane")
+    ok("publish", "question-level", "demo:questions", "--out", here / "tea", "--mapping", here / "ids.jsonl")
+    ok("sample", "edges", "demo:questions", "--out", here / "drawn.tsv")
+    assert assay("run", ANSWER, "--executor", "array", "--shards", 2, "--work", here / "work").code == 4
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *GROUPED])
@@ -175,46 +138,34 @@ def test_no_command_shows_the_help() -> None:
 # ---------------------------------------------------------------- JSON and its documentation
 
 
-def keys_of(value: Any, path: str = "") -> Iterator[str]:
-    """Paths of the keys of a JSON value, as docs/cli.md writes them."""
-    if isinstance(value, dict) and not path.endswith((".spec", ".extras", ".noticed")):
-        free = re.fullmatch(r"(results\[\]\.(measures|slices(\{\})?))|counts|verify_errors|left_out", path)
-        for key, inner in value.items():
-            yield from keys_of(inner, f"{path}{{}}" if free else f"{path}.{key}".lstrip("."))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from keys_of(inner, f"{path}[]")
-    else:
-        yield path
-
-
-def documented(section: str) -> set[str]:
-    """Keys that a section of docs/cli.md names, at the start of its list items."""
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    body = re.search(rf"^##+ {re.escape(section)}$(.*?)(?=^##|\Z)", text, re.M | re.S)
-    assert body, section
-    # What follows "JSON:" is keys; the items before it are options.
-    listed = body[1] if section[0] == "A" or section == "What commands share" else body[1].partition("\nJSON:")[2]
-    items = re.findall(r"^\* (.*?)(?=^\* |^$|\Z)", listed, re.M | re.S)
-    heads = [item.split(":")[0] for item in items]
-    return {key for head in heads for key in re.findall(r"`([^`]+)`", head) if re.fullmatch(r"[\w.\[\]{}]+", key)}
-
-
+NUMBERS = """
+[[number]]
+collection = "demo:chunks"
+measure = "RR@10"
+value = 0.7
+systems = "bm25"
+hours = 0.1
+"""
 RESULT, COMPARISON = "A result as JSON", "A comparison in JSON".replace(" in ", " as ")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in NEED_A_HUB])
 def test_json_holds_the_documented_keys_and_no_others(command: str, made: Path, here: Path) -> None:
     words: dict[str, list[Any]] = {
         "demo": ["--out", "out"],
         "info": ["demo:questions"],
         "verify": ["demo:questions"],
         "chunk": ["demo:chunks", "--chunker", "window(words=60, overlap=10)", "--out", "chunked"],
-        "run": [ANSWER, "--floor", "random", *FEW],
+        "run": [ANSWER, "--floor", "random", "--by", "subject", *FEW],
         "evaluate": [ANSWER, "plain.trec", "--by", "subject", "-m", "RR@10", *FEW],
         "compare": [made / "results", *FEW],
         "report": [made / "results", "--collection", "demo:chunks"],
+        "shard": ["work", "--shard", "1/1"],
+        "reproduce": ["numbers.toml"],
     }
+    (here / "numbers.toml").write_text(NUMBERS)
+    if command == "shard":
+        assert assay("run", ANSWER, "--executor", "array", "--work", here / "work").code == 4
     shared = {
         "run": [RESULT],
         "evaluate": [RESULT],
@@ -235,19 +186,41 @@ def with_dev(folder: Path) -> Path:
     return folder
 
 
-MAY_BE_EMPTY = {"publish chunk-level": {"left_out{}"}, "publish check": {"findings[].offenders[]"}}
+MAY_BE_EMPTY = {
+    "build ukparl": {"leaks.examples[].in", "leaks.examples[].text", "leaks.examples[].record"},
+    "publish chunk-level": {"left_out{}"},
+    "publish check": {"findings[].offenders[]"},
+    "publish question-level": {"left_out{}", "empty[]"},
+    "publish agree": {
+        "measures[].missing[]",
+        *(
+            f"measures[].{kind}[].{key}"
+            for kind in ("differing", "reordered")
+            for key in ("query", "full", "text_only")
+        ),
+    },
+}
 
 
 @pytest.mark.parametrize("command", [command for command in GROUPED if command not in NEED_A_HUB])
 def test_json_of_commands_in_groups_holds_the_documented_keys(command: str, here: Path) -> None:
     conditionalqa_files(here / "raw")
     ok("publish", "chunk-level", "demo:chunks", "--out", "corvane")
+    ok("publish", "question-level", "demo:questions", "--out", "tea")
+    ok("sample", "edges", "demo:questions", "--out", "sheet.tsv")
     mixed = "fusion(bm25, bm25('english'), method='minmax')"
     words: dict[str, list[Any]] = {
         "build conditionalqa": ["--raw", "raw", "--out", "conditionalqa"],
+        "build ukparl": ["--raw", ukparl_raw.month(here / "months"), "--out", "uk"],
         "build coref": ["demo:chunks", "--anew", "--resolver", "identity", "--out", "told"],
         "publish chunk-level": ["demo:chunks", "--out", "again"],
         "publish check": ["corvane"],
+        "publish question-level": ["demo:questions", "--out", "asked"],
+        "publish agree": [
+            *("demo:questions", "tea/textonly", "--task", "cite", "--mapping", "tea-mapping/textonly-ids.jsonl"),
+        ],
+        "sample edges": ["demo:questions", "--out", "again.tsv"],
+        "sample score": ["sheet.tsv", "sheet.tsv"],
         "train fusion": [with_dev(here / "split"), "-s", mixed, "--steps", 2],
     }
     found = set(keys_of(ok(*command.split(), *words[command], "--json").json))
@@ -336,6 +309,9 @@ NAMES = [
     (["compare", "plain.trec"], "--task COLLECTION/TASK or --qrels FILE"),
     (["compare", "plain.trec", "--qrels", "qrels.txt"], "give at least two"),
     (["compare", "plain.trec", "english.trec", "--qrels", "qrels.txt", "--task", ANSWER], "not both"),
+    (["sample", "edges", "demo:chunks", "--out", "s.tsv"], "has no table precedent_meta"),
+    (["sample", "edges", "demo:questions", "--out", "s.xlsx"], r"\.tsv or \.csv"),
+    (["sample", "edges", "demo:questions", "--out", "s.tsv", "--n", "2"], "a draw of 2 from 15 strata"),
 ]
 
 
@@ -720,9 +696,7 @@ def test_a_terminal_that_cannot_show_every_character(made: Path) -> None:
 
 @pytest.mark.parametrize("json_too", [False, True])
 def test_ctrl_c_ends_with_one_line(json_too: bool, here: Path) -> None:
-    code = (
-        "import assay.__main__ as m, time, assay.sources as s; s.open_collection = lambda n: (print('on', flush=True),"
-    )
+    code = "import assay.__main__ as m, time, assay.sources as s; s.open_collection = lambda n, told: (print('on', flush=True),"
     code += " time.sleep(20)); m.main()"
     words = [sys.executable, "-c", code, "info", "demo:chunks", *(["--json"] if json_too else [])]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assay.eligibility import Eligibility
 from assay.errors import EligibilityError
-from assay.harness import search_order
+from assay.searching import search_order
 from tiny import dated_task, days, task_of
 
 quick = settings(deadline=None)
@@ -136,6 +136,20 @@ def test_exclusions_and_candidates_add_up(rule: Rule, data: st.DataObject) -> No
         expected = [rule.allows(q, p) and bool(other[p]) and p not in more[q] for p in range(rule.passages)]
         assert made.mask(q).tolist() == expected
     assert made.counts().tolist() == [int(made.mask(q).sum()) for q in range(rule.queries)]
+
+
+@quick
+@given(rules(), st.data())
+@example(SAME_DAY, None)
+def test_a_group_is_eligible_when_one_of_its_passages_is(rule: Rule, data: st.DataObject | None) -> None:
+    groups: tuple[tuple[int, ...], ...] = ((0, 1), (2,), (), (1, 1))
+    if data is not None:
+        member = st.lists(st.integers(0, rule.passages - 1), max_size=4).map(tuple) if rule.passages else st.just(())
+        groups = tuple(data.draw(st.lists(member, max_size=5)))
+    made = rule.built().grouped(*flat(groups))
+    assert (made.passages, made.queries) == (len(groups), rule.queries)
+    for q in range(rule.queries):
+        assert made.mask(q).tolist() == [any(rule.allows(q, p) for p in group) for group in groups]
 
 
 def test_the_same_day_is_too_late_and_undated_is_never() -> None:

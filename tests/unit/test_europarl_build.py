@@ -65,6 +65,7 @@ def test_a_quarter_is_built_rebuilt_offline_and_run() -> None:
         assert queries[id_]["answer"] == f"{id_}-ASW"
         assert corpus[f"{id_}-ASW"]["text"]
     assert {row["lang"] for row in rows_of("built", "queries_xling.jsonl")} == {"de"}
+    assert "\nlanguage:\n- en\n- de\n" in Path("built/README.md").read_text("utf-8")
 
     collection = open_collection("built")
     assert {"answer", "precedent"} <= set(collection.tasks)
@@ -106,8 +107,8 @@ def test_nothing_of_the_clock_is_in_a_build(monkeypatch: pytest.MonkeyPatch) -> 
         built(stand_in)
     text = Path("built/build_manifest.json").read_text()
     assert str(date.today()) not in text
-    assert json.loads(text)["funnel"]["dates"]["dropped"] == {
-        "in the future": {"count": 1, "examples": ["E-9-2024-000500-ASW"]}
+    assert json.loads(text)["funnel"]["answers read"]["dropped"] == {
+        "dated in the future": {"count": 1, "examples": ["E-9-2024-000500-ASW"]}
     }
     assert "E-9-2024-000500-ASW" not in {row["_id"] for row in rows_of("built", "corpus.jsonl")}
 

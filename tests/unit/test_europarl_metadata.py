@@ -553,11 +553,6 @@ def test_what_a_folder_must_be(tmp_path: Path) -> None:
         records(place, **SPAN)
 
 
-def test_a_date_in_the_future_is_counted(tmp_path: Path) -> None:
-    found = read(tmp_path, {"questions/2022-1.json": {"data": [work()]}}, today=date(2021, 12, 1))
-    assert found.funnel.dropped("field document_date", "in the future") == 1
-
-
 def test_a_long_read_says_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.sources.europarl.records._OFTEN", 1)
     said: list[str] = []

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.errors import FileError, FormatError
-from assay.formats.files import compression_of_name, opened, refused, replacing
+from assay.formats.files import compression_of_name, copy_whole, opened, refused, replacing
 
 SUFFIXES = ["", ".gz", ".zst"]
 
@@ -236,6 +236,23 @@ def test_error_of_the_callers_own_file_passes_through(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "out"):
         (tmp_path / "absent").read_bytes()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"bytes as they are")
+    for name in ("a", "b.gz", "c.zst"):
+        copy_whole(source, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == b"bytes as they are"
+    copy_whole(tmp_path / "a", tmp_path / "b.gz")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(FileError, match="there is no file"):
+        copy_whole(tmp_path / "absent", tmp_path / "a")
+    with pytest.raises(FileError, match="is a folder where a file is meant"):
+        copy_whole(source, tmp_path)
+    with pytest.raises(FileError, match="make it first"):
+        copy_whole(source, tmp_path / "none" / "a")
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_long_names_fit(tmp_path: Path) -> None:

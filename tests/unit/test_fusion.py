@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay import catalog
+from assay.call import short_call
 from assay.errors import UnknownNameError, UsageError
 from assay.harness import retrieve, retrieve_each
 from assay.kernels.fusing import METHODS, best_groups, fused, normalised, shared_ranks
 from assay.retrieval.fusion import Fusion
-from assay.system import PassageView, QueryView, RankedRows, short_call
+from assay.system import PassageView, QueryView, RankedRows
 from tiny import chunk_task, dated_task, task_of
 
 quick = settings(max_examples=150, deadline=None)

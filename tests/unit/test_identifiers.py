@@ -138,6 +138,7 @@ def test_lookalikes_are_no_ids(text: str) -> None:
         "The Directive (E\u201104819/2020)",
         "its decision, answer E-9-2020-004819-ASW",
         "on Regulation 1/2020, which E-004819/20 named",
+        "the procedure in E-4819/2020",
     ],
 )
 def test_no_word_before_hides_an_id_that_nothing_else_looks_like(text: str) -> None:

@@ -222,6 +222,12 @@ def test_numbers_alone_leak_where_they_stand_for_one_record() -> None:
     assert math.isnan(leak_rate([], ids).rate)
 
 
+@given(st.text("0123456789,, a/", max_size=30))
+def test_numbers_with_commas_are_found_in_stretches_as_in_the_whole_text(text: str) -> None:
+    whole = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+")
+    assert leaks._runs(text) == [match.span() for match in whole.finditer(text)]
+
+
 def test_leaks_are_counted_without_the_patterns_of_masking() -> None:
     """What masking would not find is still a leak."""
     text = "answer to e.4819_2020"

@@ -96,6 +96,7 @@ def test_a_folder_is_a_collection(tmp_path: Path) -> None:
     assert precedent.rule == "passage date < question date"
     assert precedent.eligibility.mask(0).tolist() == [True, False, False]
     assert found.task("answer", split="all").qrels.triples() == [("q1", "a1", 1), ("q2", "a2", 1), ("q3", "a2", 1)]
+    assert found.task("precedent", split="all").split == "test"
     assert found.counts["undated passages"] == 1
     assert found.counts["passages with an empty text"] == 1
     assert found.counts["queries without a split, in no task"] == 1

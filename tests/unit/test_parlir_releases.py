@@ -31,6 +31,7 @@ from assay.errors import (
     UnknownNameError,
     UsageError,
 )
+from assay.reproduction import Publication, Published, Verdict, reproduce
 from assay.sources import folder_of, is_name, open_collection
 from assay.sources.parlir_releases import RELEASES, V1_COUNTS, Kind, Release, figures_of, institution_of
 from assay.sources.releases import (
@@ -723,3 +724,25 @@ def test_the_commit_of_a_release(publish: Any) -> None:
     assert release_commit(made).id == commit
     with pytest.raises(UnavailableError):
         release_commit(replace(made, tag="c" * 40, begins="d" * 12))
+
+
+def test_numbers_of_a_release_are_reproduced(publish: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    numbers = (
+        Published("", "answer", "test", "RR@10", 0.75, ("bm25", "bm25('english')"), queries=2),
+        Published("", "precedent", "test", "R@10", 1.0, ("question_matching(bm25)",), queries=1),
+        Published("", "precedent", "test", "R@10", 0.9, ("dense('BAAI/bge-m3')",), queries=1, gpu=True, hub=True),
+    )
+    made = Publication("made", "Made", numbers, collection=NAME, passages=4, digits=3)
+    # Before it is published, no row runs, and each says so.
+    monkeypatch.setitem(RELEASES, NAME, Release(NAME, REPO, TAG, "f" * 12, "v0", Kind.COLLECTION))
+    before = reproduce(made)
+    assert [c.verdict for c in before.checked] == [Verdict.NOT_RUN] * 3
+    assert REPO in before.checked[0].attempts[0].reason
+    publish(released(collection_files()))
+    found = reproduce(made, out=tmp_path / "results")
+    assert [a.interval and a.interval.mean for c in found.checked for a in c.attempts] == [0.75, 0.75, 1.0, None]
+    assert [c.verdict for c in found.checked] == [Verdict.INSIDE, Verdict.INSIDE, Verdict.NOT_RUN]
+    assert [a.interval and a.interval.n for a in found.checked[0].attempts] == [2, 2]
+    assert found.checked[2].attempts[0].reason
+    other = reproduce(replace(made, passages=76_536))
+    assert [c.verdict for c in other.checked] == [Verdict.OTHER, Verdict.OTHER, Verdict.NOT_RUN]

@@ -302,7 +302,7 @@ def test_wrong_answers_of_the_datasheet(written: str, says: str, tmp_path: Path)
 
 
 def test_the_page_lists_every_question_of_the_datasheet() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "publishing.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "datasheet.md").read_text("utf-8")
     table = page.partition("[datasheet]\n")[2].partition("```")[0]
     assert [line.split(" = ")[0] for line in table.splitlines()] == list(QUESTIONS)
 

@@ -271,6 +271,20 @@ def test_the_command_builds_and_tells(tmp_path: Path) -> None:
     assert "unanswered" in shown
 
 
+def test_a_date_in_the_future_is_dropped_and_the_clock_is_nowhere_in_a_build(tmp_path: Path) -> None:
+    raw = written(tmp_path / "raw", [record("1"), record("2", answered="2999-01-01"), record("3", "2999-01-01", None)])
+    told = ok("build", "ukparl", "--raw", raw, "--out", tmp_path / "uk", "--json").json
+    dropped = {(step["step"], drop["reason"]): drop["count"] for step in told["funnel"] for drop in step["dropped"]}
+    assert dropped == {
+        ("records", "unanswered"): 1,
+        ("answers read", "dated in the future"): 1,
+        ("questions linked", "no answer"): 1,
+    }
+    assert "\nlanguage:\n- en\n" in (tmp_path / "uk" / "README.md").read_text("utf-8")
+    files = [path for path in (tmp_path / "uk").rglob("*") if path.suffix in (".json", ".jsonl", ".md")]
+    assert not any(str(date.today()) in path.read_text("utf-8") for path in files)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

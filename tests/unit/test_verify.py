@@ -235,6 +235,23 @@ def test_case_C07() -> None:
     assert not found(replace(inlined, manifest={"offsets": "locator"}), "offsets-true")
 
 
+def test_case_L03() -> None:
+    pairs = [(f"E-{i}", f"E-{i}-ASW", 1) for i in (1, 2, 3)]
+    given = collection_of(tiny.task_of(pairs, [p for _, p, _ in pairs]))
+    (finding,) = found(given, "ids-silent")
+    assert (finding.check, finding.count) == ("ids-silent/tiny/test/id", 3)
+    assert "id alone has RR@10 1.0000" in finding.found
+    opaque = tiny.task_of([("x7", "p3", 1), ("k2", "w9", 1), ("m5", "z1", 1)], ["p3", "w9", "z1"])
+    assert not found(collection_of(opaque), "ids-silent")
+    columns = {"case": Texts.of(["blue-17", "red-35", "green-52"])}
+    told = replace(
+        opaque,
+        pool=replace(opaque.pool, columns=columns),
+        passages=replace(opaque.passages, columns=columns),
+    )
+    assert [f.check for f in found(collection_of(told), "ids-silent")] == ["ids-silent/tiny/test/case"]
+
+
 def test_case_L04() -> None:
     pool = Queries(
         Ids.of(["t1", "t2", "t3"]), {"plain": Texts.of(["What is the  fee?", "what is the fee", "Who pays?"])}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,13 +25,23 @@ Measures = Annotated[
 KeepFirst = Annotated[
     bool, typer.Option("--keep-first", help="Where a run repeats a passage for a query, keep its first line.")
 ]
+By = Annotated[
+    str | None,
+    typer.Option(
+        help="Also show means for each value of this query column, or citation_age, citation_source, citation_referral."
+    ),
+]
 Resamples = Annotated[int, typer.Option(min=1, help="Bootstrap samples and random sign vectors.")]
 Seed = Annotated[
     int, typer.Option(min=0, help="Seed of the bootstrap, of the tests and of the order in which rows are handed out.")
 ]
+Device = Annotated[
+    str | None, typer.Option(help="Where models compute: cpu, cuda, cuda:1 or mps; the best that there is by default.")
+]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes in which models encode passages; 1 by default.")]
 Method = Annotated[str, typer.Option("--interval", help="Interval: bca or percentile.")]
 Target = Annotated[
-    str, typer.Argument(metavar="COLLECTION/TASK", help="A path or demo:NAME, a slash, and a task's name.")
+    str, typer.Argument(metavar="COLLECTION/TASK", help="A path, demo:NAME or parlir@v1.0, a slash, and a task's name.")
 ]
 
 
@@ -43,14 +53,16 @@ def collection_of(name: str) -> Collection:
 
     if not name.strip():
         raise UsageError("the collection's name is empty: write a path, demo:chunks or demo:questions")
-    with working(f"reading {name}"):
-        return open_collection(name)
+    with working(f"reading {name}") as told:
+        return open_collection(name, told=told)
 
 
 def task_of(target: str, split: str | None) -> tuple[Collection, Task]:
     """The collection and the task that `COLLECTION/TASK` names; the task may be left out where there is one."""
+    from assay.sources import is_name
+
     whole = target.rstrip("/") or target
-    if Path(whole).exists() or (whole.startswith("demo:") and "/" not in whole):
+    if Path(whole).exists() or (is_name(whole) and "/" not in whole):
         collection = collection_of(whole)
         return collection, collection.task(split=split)
     place, _, name = whole.rpartition("/")
@@ -65,9 +77,45 @@ def task_of(target: str, split: str | None) -> tuple[Collection, Task]:
     return collection, collection.task(name, split=split)
 
 
+def where_of(device: str | None, workers: int | None, *, kept: bool) -> dict[str, Any]:
+    """Where models compute and keep what they made, by the names of the fields that say so (`assay.call.placed`).
+
+    Args:
+        device: As given; None for the best one.
+        workers: As given; None for one process.
+        kept: Whether another folder keeps what is made, so that the user's cache is left alone.
+    """
+    from assay.embeddings import default_folder
+
+    where = {"device": device, "workers": workers, "store": None if kept else str(default_folder())}
+    return {name: value for name, value in where.items() if value is not None}
+
+
+def system_at(text: str, where: dict[str, Any]) -> Any:
+    """The system written as a call, computed where the options say.
+
+    Raises:
+        UsageError: It has no model that could compute there.
+    """
+    from dataclasses import fields
+
+    from assay import catalog
+    from assay.call import parts_within, placed
+    from assay.errors import UsageError
+
+    made = catalog.system(text)
+    known = {own.name for part in parts_within(made) for own in fields(part) if not own.metadata.get("recipe", True)}
+    for name in ("device", "workers"):
+        if name in where and name not in known:
+            raise UsageError(f"{text} has no model that would heed --{name}; leave it out")
+    return placed(made, **where)
+
+
 def refuse_own_folder(collection: Collection, out: Path) -> None:
     """Raises UsageError where what is made of a collection would take the place of the collection itself."""
-    if not collection.place or collection.place.startswith("demo:"):
+    from assay.sources import is_name
+
+    if not collection.place or is_name(collection.place):
         return
     place = Path(collection.place).resolve()
     if out.resolve() in (place, *place.parents):

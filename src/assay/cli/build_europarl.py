@@ -16,8 +16,6 @@ from assay.cli.question_builds import Out, Removals, day_of, record_of, removals
 from assay.cli.terminal import show_json, working
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from assay.building.records import Records
     from assay.sources.europarl.client import Manners
     from assay.sources.europarl.months import Months
@@ -85,9 +83,9 @@ def command(
     place = _Place(folder, base_url, Manners(pause=pause, wait=wait) if offline is None else None)
     fetched = _fetched(place, months, spoken)
     with working(f"reading {place.folder}") as told:
-        read = _read(place.folder, months, fetched, spoken=spoken, today=today, told=told)
+        read = _read(place.folder, months, fetched, spoken=spoken, told=told)
         told(f"linking and masking {len(read.questions):,} questions")
-        built = assemble(read, rules=rules, removals=gone)
+        built = assemble(read, rules=rules, removals=gone, today=today)
         told(f"writing {out}")
         report = write_build(built, out)
     record = {**record_of(report, built), "fetched": {"folder": str(place.folder), **fetched.counts()}}
@@ -149,10 +147,9 @@ def _read(
     fetched: Fetched,
     *,
     spoken: tuple[str, ...] | None,
-    today: date,
     told: Callable[[str], None],
 ) -> Records:
-    """Records of the months, in the languages that were asked for; none of them dated later than today."""
+    """Records of the months, in the languages that were asked for."""
     from assay.errors import DataError
     from assay.sources.europarl.fetch import count_in
     from assay.sources.europarl.records import records
@@ -164,20 +161,13 @@ def _read(
             f"no question with an English text from {months.first} to {months.last} is in {folder} ({fetched.listed:,}"
             f" listed for their years, {fetched.questions:,} in these months), so nothing was built; name other months"
         )
-    # The clock decides on what is kept alone, and stands nowhere: a rebuild is the same.
-    days = [(one.id, one.date) for one in found.questions] + [(one.id, one.date) for one in found.answers]
-    late = [id_ for id_, day in days if day is not None and day > today]
-    found.funnel.drop("dates", "in the future", late)
-    found.funnel.keep("dates", len(days) - len(late))
     questions = [
         replace(one, versions=tuple(each for each in one.versions if spoken is None or each.language in spoken))
         for one in found.questions
-        if one.id not in late
     ]
     told_languages = {} if spoken is None else {"languages": ",".join(sorted(spoken))}
     origin = replace(found.origin, parameters={**found.origin.parameters, **told_languages})
-    answers = [one for one in found.answers if one.id not in late]
-    return replace(found, questions=questions, answers=answers, origin=origin)
+    return replace(found, questions=questions, origin=origin)
 
 
 @contextmanager

@@ -33,6 +33,8 @@ def command(
 
     Example: assay build ukparl --raw raw --out uk --train-until 2023-12-07 --dev-until 2023-12-11
     """
+    from datetime import date
+
     from assay.building.assemble import BuildRules, assemble
     from assay.publishing.question_level import write_build
     from assay.sources import ukparl
@@ -42,7 +44,7 @@ def command(
     with working(f"reading {raw}") as told:
         read = ukparl.records(raw, corrections=ukparl.corrections_of(corrections))
         told(f"linking and masking {len(read.questions):,} questions")
-        built = assemble(read, rules=rules, removals=gone)
+        built = assemble(read, rules=rules, removals=gone, today=date.today())
         told(f"writing {out}")
         report = write_build(built, out)
     record = {**record_of(report, built), "corrections": corrections}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from assay.cli.arguments import Json, KeepFirst, Measures, Method, Resamples, Seed, Split, judging_of, task_of
+from assay.cli.arguments import By, Json, KeepFirst, Measures, Method, Resamples, Seed, Split, judging_of, task_of
 from assay.cli.terminal import show_json, show_tables, working
 
 
@@ -23,7 +23,7 @@ def command(
     ] = None,
     split: Split = None,
     measure: Measures = None,
-    by: Annotated[str | None, typer.Option(help="Also show means for each value of this query column.")] = None,
+    by: By = None,
     keep_first: KeepFirst = False,
     out: Annotated[Path | None, typer.Option(help="Folder for spec, run and per-query scores.")] = None,
     interval: Method = "bca",

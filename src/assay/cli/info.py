@@ -11,7 +11,8 @@ from assay.cli.terminal import show_json, show_tables
 
 
 def command(
-    collection: Annotated[str, typer.Argument(help="A path, or demo:chunks or demo:questions.")], json: Json = False
+    collection: Annotated[str, typer.Argument(help="A path, demo:chunks, demo:questions or parlir@v1.0.")],
+    json: Json = False,
 ) -> None:
     """Show what a collection holds. Tasks, splits, counts, licence, digest.
 

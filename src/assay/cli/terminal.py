@@ -122,27 +122,37 @@ def longest_piece(cell: str) -> int:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Shows on a terminal that something is under way, once it takes over two seconds."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Shows on a terminal that something is under way, once it takes over two seconds.
+
+    Yields:
+        What tells more: called with a line, which is shown from then on.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda _: None
         return
     import threading
 
+    from assay.progress import listening
+
     done = threading.Event()
+    lines = [what]
 
     def spin() -> None:
         if done.wait(2.0):
             return
         from rich.console import Console
+        from rich.markup import escape
 
-        with Console(stderr=True).status(f"{what} …"):
-            done.wait()
+        with Console(stderr=True).status(escape(f"{lines[-1]} …")) as status:
+            while not done.wait(0.2):
+                status.update(escape(f"{lines[-1]} …"))
 
     thread = threading.Thread(target=spin, daemon=True)
     thread.start()
     try:
-        yield
+        with listening(lines.append):
+            yield lines.append
     finally:
         done.set()
         thread.join()

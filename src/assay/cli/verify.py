@@ -12,7 +12,7 @@ from assay.cli.terminal import show_json, show_tables, working
 
 
 def command(
-    collection: Annotated[str, typer.Argument(help="A path, or demo:chunks or demo:questions.")],
+    collection: Annotated[str, typer.Argument(help="A path, demo:chunks, demo:questions or parlir@v1.0.")],
     only: Annotated[list[str] | None, typer.Option(help="Run this check alone; repeat for more.")] = None,
     strict: Annotated[bool, typer.Option(help="Warnings count as findings too.")] = False,
     json: Json = False,

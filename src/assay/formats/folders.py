@@ -16,11 +16,15 @@ MANIFEST = "build_manifest.json"
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
+def replacing_folder(path: Path, *, mark: str = MANIFEST) -> Iterator[Path]:
     """An empty folder to fill, which takes the place of `path` when the block ends without an error.
 
     Only a folder that is missing, empty or an earlier build (it holds a build manifest) is replaced; until the end it
     stays as it was.
+
+    Args:
+        path: The folder.
+        mark: The file that tells an earlier build from anything else.
 
     Raises:
         FileError: `path` is a file or a folder that holds something else, or nothing can be written beside it.
@@ -33,7 +37,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         ...     [place.as_posix() for place in (Path(name) / "built").iterdir()][0][-11:]
         'built/a.txt'
     """
-    target = replaceable(path)
+    target = replaceable(path, mark=mark)
     part = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
         try:
@@ -43,11 +47,14 @@ def replacing_folder(path: Path) -> Iterator[Path]:
             raise refused(err, path, "write") from None
         yield part
         _swap(part, target)
+    except FileError as err:
+        # Nobody knows the folder by the name that it has until it is whole.
+        raise type(err)(str(err).replace(os.fspath(part), os.fspath(path))) from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def replaceable(path: Path) -> Path:
+def replaceable(path: Path, *, mark: str = MANIFEST) -> Path:
     """Where a folder to write really is, links followed, once it may be replaced.
 
     Raises:
@@ -56,8 +63,8 @@ def replaceable(path: Path) -> Path:
     target = Path(os.path.realpath(path.expanduser()))
     if target.exists() and not target.is_dir():
         raise FileError(f"{path} is a file where a folder is meant; name a folder")
-    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).is_file():
-        raise FileError(f"{path} holds other files, and no {MANIFEST} of an earlier build; name a new or empty folder")
+    if target.is_dir() and any(target.iterdir()) and not (target / mark).is_file():
+        raise FileError(f"{path} holds other files, and no {mark} of an earlier build; name a new or empty folder")
     return target
 
 

@@ -92,19 +92,45 @@ def write_table(columns: Mapping[str, Column], path: StrPath) -> None:
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], path: StrPath) -> None:
-    """Writes objects as JSON Lines, in order."""
+    """Writes objects as JSON Lines, in order.
+
+    Raises:
+        FormatError: A text holds a lone surrogate, which UTF-8 cannot write.
+        FileError: The file cannot be written.
+    """
     encode = msgspec.json.Encoder().encode
-    with replacing(path) as stream:
-        for row in rows:
-            stream.write(encode(row))
-            stream.write(b"\n")
+    written = 0
+    try:
+        with replacing(path) as stream:
+            for row in rows:
+                stream.write(encode(row))
+                stream.write(b"\n")
+                written += 1
+    except UnicodeEncodeError as err:
+        raise _surrogate(err, f"{Path(path).name}:{written + 1}") from None
 
 
 def write_object(found: Mapping[str, Any], path: StrPath) -> None:
-    """Writes one JSON object, indented by two, keys in their order."""
+    """Writes one JSON object, indented by two, keys in their order.
+
+    Raises:
+        FormatError: A text holds a lone surrogate, which UTF-8 cannot write.
+        FileError: The file cannot be written.
+    """
+    try:
+        encoded = msgspec.json.encode(found)
+    except UnicodeEncodeError as err:
+        raise _surrogate(err, Path(path).name) from None
     with replacing(path) as stream:
-        stream.write(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        stream.write(msgspec.json.format(encoded, indent=2))
         stream.write(b"\n")
+
+
+def _surrogate(err: UnicodeEncodeError, place: str) -> FormatError:
+    return FormatError(
+        f"{place}: a text has a lone surrogate (U+{ord(err.object[err.start]):04X}) at character {err.start}, after"
+        f" {quoted(err.object[max(0, err.start - 20) : err.start])}: it cannot be written as UTF-8; repair the text"
+    )
 
 
 def read_object(path: StrPath) -> dict[str, Any]:

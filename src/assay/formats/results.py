@@ -213,6 +213,7 @@ def _read_parts(folder: Path) -> tuple[dict[str, Any], Run, list[Scores]]:
     try:
         spec = json.loads((folder / SPEC).read_text(encoding="utf-8"))
         rest = {"name": spec["system"], "spec": spec.get("run", {}), "counts": spec.get("counts", {})}
+        rest["models"] = tuple(spec.get("models", ()))
         run = run_of_table(parquet.read_table(folder / RUN), **rest)
         table = parquet.read_table(folder / SCORES)
         scores = _read_scores(table, {name: spec["measures"][name] for name in spec["asked"]})

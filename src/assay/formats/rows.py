@@ -114,21 +114,7 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]], kinds: Kinds, path: StrPath) 
         FormatError: A text holds a lone surrogate, which UTF-8 cannot write.
         FileError: The file cannot be written.
     """
-    count = 0
-
-    def counted() -> Iterator[dict[str, Any]]:
-        nonlocal count
-        for row in whole(rows, kinds):
-            count += 1
-            yield row
-
-    try:
-        jsonl.write_rows(counted(), path)
-    except UnicodeEncodeError as err:
-        raise FormatError(
-            f"{Path(path).name}:{count}: a text has a lone surrogate (U+{ord(err.object[err.start]):04X}) at character"
-            f" {err.start}: it cannot be written as UTF-8; repair the text"
-        ) from None
+    jsonl.write_rows(whole(rows, kinds), path)
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], kinds: Kinds, path: StrPath) -> None:

@@ -24,6 +24,7 @@ def result_record(result: Result) -> dict[str, Any]:
         "measures": {s.measure: _measure_record(s) for s in result.scores},
         "counts": {} if first is None else {k: v for k, v in asdict(first).items() if k not in PER_MEASURE},
         "noticed": dict(result.run.counts),
+        "models": [dict(model) for model in result.run.models],
         "spec": result.spec,
     }
 
