@@ -318,8 +318,12 @@ def needed(package: str, extra: str) -> Any:
 
 @contextmanager
 def quiet_loading() -> Iterator[None]:
-    """A block in which Transformers shows no bars and warns of nothing that is no fault."""
+    """A block in which Transformers and Sentence Transformers show no bars and warn of nothing that is no fault."""
     import logging
+
+    library = logging.getLogger("sentence_transformers")
+    own = library.level
+    library.setLevel(logging.ERROR)
 
     utils = needed("transformers.utils.logging", "dense")
     level, bars = utils.get_verbosity(), utils.is_progress_bar_enabled()
@@ -328,6 +332,7 @@ def quiet_loading() -> Iterator[None]:
     try:
         yield
     finally:
+        library.setLevel(own)
         utils.set_verbosity(level)
         if bars:
             utils.enable_progress_bar()

@@ -253,7 +253,8 @@ def test_depth_and_every_tie_with_the_last(system: Any) -> None:
         full = retrieve(task, system, depth=len(task.passages))
         for depth in (1, 2, 5):
             run = retrieve(task, system, depth=depth, seed=depth)
-            assert run.counts.get("cut_ties", 0) <= len(run.queries) * (1 if not combines(system) else 3)
+            # What is behind a system is asked more than once where lists are too short, and counted each time.
+            assert run.counts.get("cut_ties", 0) <= len(run.queries) * (3 if behind(system) else 1)
             for row in range(len(run.queries)):
                 own, every = (
                     (

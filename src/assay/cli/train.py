@@ -9,6 +9,7 @@ import typer
 
 from assay.cli.arguments import Json, Target, task_of
 from assay.cli.terminal import show_json, show_line, show_tables, working
+from assay.cli.train_models import biencoder, reranker
 
 if TYPE_CHECKING:
     from assay.reports.tables import Table
@@ -75,6 +76,10 @@ def fusion(
         return
     show_tables([fit_table(report)])
     show_line(report.system)
+
+
+app.command("biencoder")(biencoder)
+app.command("reranker")(reranker)
 
 
 def fit_table(report: FitReport) -> Table:

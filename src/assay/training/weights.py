@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from assay import measures
+from assay.call import short_call
 from assay.collection import Collection
 from assay.errors import UsageError
 from assay.evaluation import judge
 from assay.evaluation.span_measure import FORMS
 from assay.harness import retrieve_each
 from assay.measure import Measure
-from assay.system import short_call
 from assay.task import Task
 from assay.training.handed import handed
 
@@ -104,7 +104,7 @@ def fitted(
         )
     given = handed(collection, task_name, split=dev_split, seed=seed)
     task = given.task
-    wanted = _passage_measure(measure or task.measures[0])
+    wanted = passage_measure(measure or task.measures[0])
     deep = task.depth if depth is None else depth
     queries, relevant = len(task.rows), _relevant(task)
     refused = _refusal(queries, relevant)
@@ -182,7 +182,13 @@ def chosen(means: list[tuple[tuple[float, ...], float]]) -> tuple[float, ...]:
     return min(level, key=lambda w: (round(sum((x - 1 / len(w)) ** 2 for x in w), 12), tuple(-x for x in w)))
 
 
-def _passage_measure(name: str) -> Measure:
+def passage_measure(name: str) -> Measure:
+    """The measure to choose by.
+
+    Raises:
+        UsageError: It is one of chunkings.
+        UnknownNameError: There is none of that name.
+    """
     if name.split("@")[0].split("(")[0].strip() in (*FORMS, "documents"):
         raise UsageError(f"{name}: weights are chosen by a measure of passages, such as nDCG@10 or R@100")
     return measures.parse(name)
