@@ -208,7 +208,7 @@ def _forest(group: list[Result], measure: str) -> dict[str, Any]:
         "ticks": ticks,
         "height": 18 + len(rows) * row_height + 22,
         "bottom": 8 + len(rows) * row_height,
-        "width": left + width + 152,
+        "width": left + width + 190,
         "text_x": left + width + 12,
     }
 
