@@ -7,7 +7,7 @@ batches of about equal length; what they return is float32, one row a text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -206,31 +206,55 @@ def batches(lengths: Counts, *, tokens: int) -> Batches:
     return Batches(tuple(found), 1 - float(np.maximum(lengths, 1).sum()) / places if places else 0.0)
 
 
-def opened_torch(weights: Weights, reading: Reading, device: str, *, run_code: bool = False) -> Any:
-    """A model of Sentence Transformers on a device, ready to encode.
+def opened_torch(
+    weights: Weights,
+    reading: Reading,
+    device: str,
+    *,
+    run_code: str = "",
+    make: Callable[[Any], Callable[..., Any]] = lambda library: library.SentenceTransformer,
+    what: str = "model",
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """A model of Sentence Transformers on a device, ready to be computed with.
+
+    Args:
+        weights: Its files.
+        reading: Its precision is what is computed in.
+        device: Where; empty for the best one that there is.
+        run_code: The model's name again, where its own Python code may be run.
+        make: The library's class for models of this kind.
+        what: What such a model is called, for messages.
+        options: What the class is handed besides.
 
     Raises:
         UnavailableError: The library is not installed, or there is no such device.
         FormatError: The files are no such model.
+        UsageError: `run_code` names another model, or none where the model has code of its own.
     """
-    torch = needed("torch", "dense")
-    library = needed("sentence_transformers", "dense")
+    if run_code not in ("", weights.model):
+        raise UsageError(
+            f"run_code names {run_code!r}, the model is {weights.model!r}; code is run for the model that is named, and"
+            " for no other"
+        )
+    torch, library = needed("torch", "dense"), needed("sentence_transformers", "dense")
     place = torch_device(device)
-    kind = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(reading.precision, torch.float32)
+    precision = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(reading.precision, torch.float32)
     if not run_code:
         refuse_code(weights)
     with quiet_loading():
         try:
-            model = library.SentenceTransformer(
+            model = make(library)(
                 str(weights.folder),
                 device=place,
-                trust_remote_code=run_code,
+                trust_remote_code=bool(run_code),
                 local_files_only=True,
-                model_kwargs={"dtype": kind},
+                model_kwargs={"dtype": precision},
+                **(options or {}),
             )
         except Exception as err:  # noqa: BLE001 - errors of the libraries below share no base class
             raise FormatError(
-                f"{weights.model}: {weights.folder} is no model that can be read ({_first_line(err)})"
+                f"{weights.model}: {weights.folder} is no {what} that can be read ({_first_line(err)})"
             ) from None
     return model.eval()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.encoder import Reading
-from assay.errors import FormatError
+from assay.errors import FormatError, UsageError
 
 STORED = "assay.json"
 """The file of a model's folder that holds its preset."""
@@ -119,6 +119,36 @@ def preset_of(model: str) -> Preset | None:
     """
     file = Path(model) / STORED
     return _stored(file) if file.is_file() else PRESETS.get(model)
+
+
+def filled(preset: Preset, system: Any) -> dict[str, Any]:
+    """The fields that every system over a model has, as its call and then the preset say.
+
+    What the call leaves out is empty, 0 or None in `system`. A prompt of the call's own takes no task of the preset.
+    """
+    own = preset.reading
+    return {
+        "revision": system.revision or preset.revision,
+        "query_prompt": preset.query_prompt if system.query_prompt is None else system.query_prompt,
+        "passage_prompt": preset.passage_prompt if system.passage_prompt is None else system.passage_prompt,
+        "longest": system.longest or own.longest,
+        "normalise": own.normalise if system.normalise is None else system.normalise,
+        "task": system.task or (preset.task if system.query_prompt is None else ""),
+    }
+
+
+def refuse_task(name: str, model: str, *, query_prompt: str | None, task: str) -> None:
+    """Raises UsageError where the system `name` has a task and no place for it in the query prompt, or the reverse.
+
+    Example:
+        >>> refuse_task("dense", "BAAI/bge-m3", query_prompt="", task="")
+    """
+    if (TASK in (query_prompt or "")) != bool(task):
+        wanted = "takes no task" if task else "needs a task, as in task='…'"
+        raise UsageError(
+            f"{name}: {model} {wanted}; the query prompt {query_prompt!r} says where it goes, as in"
+            f" query_prompt='Instruct: {TASK}\\nQuery:'"
+        )
 
 
 def preset_text(preset: Preset) -> str:

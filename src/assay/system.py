@@ -362,6 +362,16 @@ def refuse_no_system(name: str, *values: Any) -> None:
             raise UsageError(f"{name}: {value!r} is no system; give one as a call, as in {name}(bm25)")
 
 
+def refuse_no_model(name: str, model: Any) -> None:
+    """Raises UsageError where what the system `name` was given as a model's name is no text.
+
+    Example:
+        >>> refuse_no_model("dense", "BAAI/bge-m3")
+    """
+    if not isinstance(model, str) or not model.strip():
+        raise UsageError(f"{name}: model must be a hub id, a folder or package:NAME; found {model!r}")
+
+
 def refuse_no_count(name: str, least: int, **values: Any) -> None:
     """Raises UsageError where a parameter of the system `name` is no whole number of at least `least`.
 

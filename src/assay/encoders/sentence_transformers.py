@@ -46,12 +46,7 @@ class SentenceTransformers:
             UnavailableError: The library or the device is missing.
             UsageError: `run_code` names another model.
         """
-        if self.run_code not in ("", weights.model):
-            raise UsageError(
-                f"run_code names {self.run_code!r}, the model is {weights.model!r}; code is run for the model that is"
-                " named, and for no other"
-            )
-        return SentenceModel(opened_torch(weights, reading, device, run_code=bool(self.run_code)), weights, reading)
+        return SentenceModel(opened_torch(weights, reading, device, run_code=self.run_code), weights, reading)
 
 
 class SentenceModel:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.encoder import Prepared, Reading, Weights, needed, quiet_loading, refuse_code, torch_device
-from assay.errors import FormatError, UsageError
+from assay.encoder import Prepared, Reading, Weights, needed, opened_torch
+from assay.errors import FormatError
 from assay.pairs import Pair
 
 
@@ -40,41 +40,26 @@ class SentenceTransformersPairs:
             FormatError: The files are no such model, or one with several numbers a pair.
             UsageError: `run_code` names another model.
         """
-        if self.run_code not in ("", weights.model):
-            raise UsageError(
-                f"run_code names {self.run_code!r}, the model is {weights.model!r}; code is run for the model that is"
-                " named, and for no other"
-            )
-        return CrossEncoderModel(weights, reading, device, run_code=bool(self.run_code))
+        return CrossEncoderModel(weights, reading, device, run_code=self.run_code)
 
 
 class CrossEncoderModel:
     """A cross-encoder, computed by PyTorch."""
 
-    def __init__(self, weights: Weights, reading: Reading, device: str, *, run_code: bool) -> None:
+    def __init__(self, weights: Weights, reading: Reading, device: str, *, run_code: str) -> None:
         torch, library = needed("torch", "dense"), needed("sentence_transformers", "dense")
-        kind = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(reading.precision, torch.float32)
-        place = torch_device(device)
-        if not run_code:
-            refuse_code(weights)
-        with quiet_loading():
-            try:
-                model: Any = library.CrossEncoder(
-                    str(weights.folder),
-                    device=place,
-                    max_length=reading.longest or None,
-                    trust_remote_code=run_code,
-                    local_files_only=True,
-                    model_kwargs={"dtype": kind},
-                )
-            except Exception as err:  # noqa: BLE001 - loading raises errors of many kinds
-                first = (str(err).strip().splitlines() or [type(err).__name__])[0][:200]
-                raise FormatError(
-                    f"{weights.model}: {weights.folder} is no cross-encoder that can be read ({first})"
-                ) from None
+        model = opened_torch(
+            weights,
+            reading,
+            device,
+            run_code=run_code,
+            make=lambda library: library.CrossEncoder,
+            what="cross-encoder",
+            options={"max_length": reading.longest or None},
+        )
         if int(model.num_labels) != 1:
             raise FormatError(f"{weights.model} gives {model.num_labels} numbers a pair; a re-ranker gives one")
-        self._model, self._plain = model.eval(), torch.nn.Identity()
+        self._model, self._plain = model, torch.nn.Identity()
         positions = getattr(model.config, "max_position_embeddings", None)
         self._longest = min(int(own) for own in (reading.longest, model.tokenizer.model_max_length, positions) if own)
         self.record: Mapping[str, str] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from assay.encoder import PRECISIONS, Reading, without_tokens
-from assay.errors import UnknownNameError, UsageError
+from assay.errors import UnknownNameError
 from assay.pairs import PairEncoder, PairRecipe, pair_encoder_of, pair_scores
-from assay.system import PassageView, QueryView, Rows, Scored, refuse_no_count
+from assay.system import PassageView, QueryView, Rows, Scored, refuse_no_count, refuse_no_model
 from assay.texts import Texts
 from assay.weights import exports_of, weights_of
 
@@ -57,9 +57,7 @@ class CrossEncoder:
     store: str = field(default="", metadata={"recipe": False})
 
     def __post_init__(self) -> None:
-        model: Any = self.model
-        if not isinstance(model, str) or not model.strip():
-            raise UsageError(f"cross_encoder: model must be a hub id, a folder or package:NAME; found {model!r}")
+        refuse_no_model("cross_encoder", self.model)
         for what, value, known in (
             ("precision", self.precision, PRECISIONS),
             ("text", self.text, ("plain", "coref")),

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from assay.embeddings import Embedded, Recipe, embedded
 from assay.encoder import POOLINGS, PRECISIONS, Opening, Reading, Weights, without_tokens
-from assay.errors import DataError, UnknownNameError, UsageError
-from assay.preset import TASK, preset_of
-from assay.system import DenseRows, PassageView, QueryView, refuse_no_count
+from assay.errors import DataError, UnknownNameError
+from assay.preset import TASK, filled, preset_of, refuse_task
+from assay.system import DenseRows, PassageView, QueryView, refuse_no_count, refuse_no_model
 from assay.weights import encoder_of, exports_of, own_prompts, weights_of
 
 
@@ -76,30 +76,18 @@ class Dense:
         preset = preset_of(self.model)
         if preset is not None:
             own = preset.reading
-            filled: dict[str, Any] = {
-                "revision": self.revision or preset.revision,
-                "query_prompt": preset.query_prompt if self.query_prompt is None else self.query_prompt,
-                "passage_prompt": preset.passage_prompt if self.passage_prompt is None else self.passage_prompt,
+            values = {
+                **filled(preset, self),
                 "pooling": self.pooling or own.pooling,
                 "padding": self.padding or own.padding,
-                "longest": self.longest or own.longest,
-                "normalise": own.normalise if self.normalise is None else self.normalise,
                 "query_model": self.query_model or preset.query_model,
-                "task": self.task or (preset.task if self.query_prompt is None else ""),
             }
-            for name, value in filled.items():
+            for name, value in values.items():
                 object.__setattr__(self, name, value)
-        if (TASK in (self.query_prompt or "")) != bool(self.task):
-            wanted = "needs a task, as in task='…'" if not self.task else "takes no task"
-            raise UsageError(
-                f"dense: {self.model} {wanted}; the query prompt {self.query_prompt!r} says where it goes, as in"
-                f" query_prompt='Instruct: {TASK}\\nQuery:'"
-            )
+        refuse_task("dense", self.model, query_prompt=self.query_prompt, task=self.task)
 
     def _check(self) -> None:
-        model: Any = self.model
-        if not isinstance(model, str) or not model.strip():
-            raise UsageError(f"dense: model must be a hub id, a folder or package:NAME; found {model!r}")
+        refuse_no_model("dense", self.model)
         for name, value, known in (
             ("pooling", self.pooling, ("", *POOLINGS)),
             ("padding", self.padding, ("", "left", "right")),

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from assay.embeddings import Embedded, Recipe, embedded
 from assay.encoder import PRECISIONS, Opening, Reading, Weights, without_tokens
 from assay.errors import UnknownNameError, UsageError
-from assay.preset import TASK, preset_of
-from assay.system import DenseRows, PassageView, QueryView, refuse_no_count
+from assay.preset import TASK, filled, preset_of, refuse_task
+from assay.system import DenseRows, PassageView, QueryView, refuse_no_count, refuse_no_model
 from assay.weights import encoder_of, exports_of, own_prompts, own_reading, weights_of
 from assay.windows import Document, LateRecipe, pooled_chunks, refuse_other_pooling
 
@@ -88,28 +88,12 @@ class LateChunking:
         if preset is not None:
             if not self.force:
                 refuse_other_pooling(self.model, preset.reading.pooling)
-            own = preset.reading
-            filled: dict[str, Any] = {
-                "revision": self.revision or preset.revision,
-                "query_prompt": preset.query_prompt if self.query_prompt is None else self.query_prompt,
-                "passage_prompt": preset.passage_prompt if self.passage_prompt is None else self.passage_prompt,
-                "longest": self.longest or own.longest,
-                "normalise": own.normalise if self.normalise is None else self.normalise,
-                "task": self.task or (preset.task if self.query_prompt is None else ""),
-            }
-            for name, value in filled.items():
+            for name, value in filled(preset, self).items():
                 object.__setattr__(self, name, value)
-        if (TASK in (self.query_prompt or "")) != bool(self.task):
-            wanted = "needs a task, as in task='…'" if not self.task else "takes no task"
-            raise UsageError(
-                f"late_chunking: {self.model} {wanted}; the query prompt {self.query_prompt!r} says where it goes,"
-                f" as in query_prompt='Instruct: {TASK}\\nQuery:'"
-            )
+        refuse_task("late_chunking", self.model, query_prompt=self.query_prompt, task=self.task)
 
     def _check(self) -> None:
-        model: Any = self.model
-        if not isinstance(model, str) or not model.strip():
-            raise UsageError(f"late_chunking: model must be a hub id, a folder or package:NAME; found {model!r}")
+        refuse_no_model("late_chunking", self.model)
         if self.precision not in PRECISIONS:
             raise UnknownNameError.of("precision of late_chunking", str(self.precision), PRECISIONS)
         shared = 0 if self.overlap is None else self.overlap

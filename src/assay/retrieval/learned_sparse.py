@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.encoder import PRECISIONS, Reading, without_tokens
-from assay.errors import FormatError, UnknownNameError, UsageError
-from assay.system import PassageView, QueryView, SparseRows, refuse_no_count
+from assay.errors import FormatError, UnknownNameError
+from assay.system import PassageView, QueryView, SparseRows, refuse_no_count, refuse_no_model
 from assay.terms import STEP, TermRecipe, Weighed, term_encoder_of, weighed
 from assay.weights import weights_of
 
@@ -62,9 +62,7 @@ class LearnedSparse:
     store: str = field(default="", metadata={"recipe": False})
 
     def __post_init__(self) -> None:
-        model: Any = self.model
-        if not isinstance(model, str) or not model.strip():
-            raise UsageError(f"learned_sparse: model must be a hub id, a folder or package:NAME; found {model!r}")
+        refuse_no_model("learned_sparse", self.model)
         for what, value, known in (
             ("precision", self.precision, PRECISIONS),
             ("text", self.text, ("plain", "coref")),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from assay.encoder import Prepared, Reading, Weights, needed, prepared_by, quiet_loading, refuse_code, torch_device
-from assay.errors import FormatError, UsageError
+from assay.encoder import Prepared, Reading, Weights, needed, opened_torch, prepared_by
 from assay.terms import Terms
 
 
@@ -38,38 +37,23 @@ class SentenceTransformersTerms:
             FormatError: The files are no such model.
             UsageError: `run_code` names another model.
         """
-        if self.run_code not in ("", weights.model):
-            raise UsageError(
-                f"run_code names {self.run_code!r}, the model is {weights.model!r}; code is run for the model that is"
-                " named, and for no other"
-            )
-        return SparseModel(weights, reading, device, run_code=bool(self.run_code))
+        return SparseModel(weights, reading, device, run_code=self.run_code)
 
 
 class SparseModel:
     """A sparse encoder, computed by PyTorch."""
 
-    def __init__(self, weights: Weights, reading: Reading, device: str, *, run_code: bool) -> None:
+    def __init__(self, weights: Weights, reading: Reading, device: str, *, run_code: str) -> None:
         torch, library = needed("torch", "dense"), needed("sentence_transformers", "dense")
-        kind = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(reading.precision, torch.float32)
-        place = torch_device(device)
-        if not run_code:
-            refuse_code(weights)
-        with quiet_loading():
-            try:
-                model: Any = library.SparseEncoder(
-                    str(weights.folder),
-                    device=place,
-                    trust_remote_code=run_code,
-                    local_files_only=True,
-                    model_kwargs={"dtype": kind},
-                )
-            except Exception as err:  # noqa: BLE001 - loading raises errors of many kinds
-                first = (str(err).strip().splitlines() or [type(err).__name__])[0][:200]
-                raise FormatError(
-                    f"{weights.model}: {weights.folder} is no sparse encoder that can be read ({first})"
-                ) from None
-        self._model, self._tokenizer = model.eval(), model.tokenizer
+        model = opened_torch(
+            weights,
+            reading,
+            device,
+            run_code=run_code,
+            make=lambda library: library.SparseEncoder,
+            what="sparse encoder",
+        )
+        self._model, self._tokenizer = model, model.tokenizer
         self._longest = int(reading.longest or model.max_seq_length or self._tokenizer.model_max_length)
         model.max_seq_length = self._longest
         self.terms = int(model.get_embedding_dimension() or len(self._tokenizer))
