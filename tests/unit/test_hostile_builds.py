@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from datetime import date
 from pathlib import Path
 
@@ -181,13 +179,24 @@ def test_a_full_disk_leaves_the_earlier_build_and_nothing_else(tmp_path: Path) -
     assert {name: data for name, data in content(tmp_path).items() if not name.startswith("more/")} == before
 
 
+# Presses Ctrl-C on itself as soon as the first file is being written; another process could come too late for that.
+STOPPED = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from assay.__main__ import main
+def stop():
+    while not list(Path(sys.argv[-1]).parent.glob(".uk.*.part/corpus.jsonl")):
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=stop, daemon=True).start()
+main()
+"""
+
+
 def test_a_build_stopped_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     raw, out = lengthy(tmp_path / "raw", 2_000), tmp_path / "made" / "uk"
-    words = [sys.executable, "-m", "assay", "build", "ukparl", "--raw", str(raw), "--out", str(out)]
+    words = [sys.executable, "-c", STOPPED, "build", "ukparl", "--raw", str(raw), "--out", str(out)]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while child.poll() is None and not list(out.parent.glob(".uk.*.part/corpus.jsonl")):
-        time.sleep(0.01)
-    child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=120)
     assert child.returncode == 130
     assert b"Traceback" not in err
