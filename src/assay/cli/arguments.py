@@ -65,6 +65,10 @@ def task_of(target: str, split: str | None) -> tuple[Collection, Task]:
     if Path(whole).exists() or (is_name(whole) and "/" not in whole):
         collection = collection_of(whole)
         return collection, collection.task(split=split)
+    if whole.endswith(".toml"):
+        from assay.errors import FileError
+
+        raise FileError(f"{whole}: there is no such file; name an experiment, or COLLECTION/TASK")
     place, _, name = whole.rpartition("/")
     if not place:
         from assay.errors import UsageError

@@ -28,8 +28,10 @@ def _says_more(entry: Entry) -> bool:
 
 
 def _not_run_table(not_run: tuple[NotRun, ...]) -> list[Table]:
-    rows = tuple((n.system or "(every system)", _where(n), n.reason) for n in not_run)
-    return [Table("Not run on this machine", ("system", "task", "reason"), rows)] if rows else []
+    """What did not run, and below it why: a line a reason, however many rows it is true of."""
+    rows = tuple((n.system or "(every system)", _where(n)) for n in not_run)
+    notes = _by_reason([(n.reason, n.system or _where(n)) for n in not_run])
+    return [Table("Not run on this machine", ("system", "task"), rows, tuple(notes))] if rows else []
 
 
 def _where(n: NotRun) -> str:
@@ -92,17 +94,26 @@ def _reasons(reproduced: Reproduced) -> list[str]:
     of = reproduced.publication
     lines = [f"source: {of.source}"] if of.source else []
     lines += [f"{_told(of, c.number)}: {c.number.note}" for c in reproduced.checked if c.number.note]
-    reasons: dict[str, list[str]] = {}
+    told = []
     for checked in reproduced.checked:
         for attempt in checked.attempts:
             if attempt.reason:
                 needs = checked.number.needs if attempt.verdict is Verdict.NOT_RUN else ()
                 reason = attempt.reason + (f"; it takes {', '.join(needs)}" if needs else "")
-                reasons.setdefault(reason, []).append(attempt.system or _told(of, checked.number))
-    for reason, named in reasons.items():
-        names = list(dict.fromkeys(named))
-        lines.append(f"{', '.join(names) if len(names) < 3 else f'{len(names)} systems, {names[0]} first'}: {reason}")
-    return lines
+                told.append((reason, attempt.system or _told(of, checked.number)))
+    return lines + _by_reason(told)
+
+
+def _by_reason(told: list[tuple[str, str]]) -> list[str]:
+    """A line for each reason, after the names that it was given for."""
+    reasons: dict[str, dict[str, None]] = {}
+    for reason, name in told:
+        reasons.setdefault(reason, {})[name] = None
+    return [f"{_shortened(list(names))}: {reason}" for reason, names in reasons.items()]
+
+
+def _shortened(names: list[str]) -> str:
+    return ", ".join(names) if len(names) < 3 else f"{len(names)} systems, {names[0]} first"
 
 
 def _told(of: Publication, told: Published) -> str:
