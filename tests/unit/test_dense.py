@@ -4,78 +4,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.kernels import dense
-from assay.kernels.dense import DenseLoad, scores_of, top_rows, top_rows_compiled, top_rows_numpy
+from assay.kernels import dense, dense_floats
+from assay.kernels.dense import DenseLoad, scores_of, top_rows, top_rows_by_floats, top_rows_numpy
+from assay.kernels.tiles import reached_by
 from assay.kernels.visible import Visible
-
-
-@st.composite
-def loads(draw, most=60, asked=8):
-    """Vectors with many equal and nearly equal ones, an order of some of them, queries, and what they may see."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    size, queries = draw(st.integers(1, most)), draw(st.integers(1, asked))
-    dimensions = draw(st.sampled_from([1, 2, 7, 8, 9, 24, 33]))
-    scale = draw(st.sampled_from([1e-20, 1.0, 1e9]))
-    base = rng.standard_normal((4, dimensions)).astype(np.float32)
-    rows = base[rng.integers(0, 4, size)]
-    near = rng.random(size) < 0.5
-    rows[near] = np.nextafter(rows[near], np.float32(np.inf))
-    far = rng.random(size) < 0.3
-    rows[far] = rng.standard_normal((int(far.sum()), dimensions))
-    rows = (rows * np.float32(scale)).astype(np.float32)
-    place = rng.integers(0, size, draw(st.integers(1, most))).astype(np.int32) if draw(st.booleans()) else None
-    count = size if place is None else len(place)
-    order = rng.permutation(count)[: rng.integers(1, count + 1)].astype(np.int32)
-    excluded = None
-    if draw(st.booleans()):
-        lists = [rng.permutation(count)[: rng.integers(0, 4)] for _ in range(queries)]
-        excluded = np.cumsum([0, *map(len, lists)]), np.concatenate([*lists, []]).astype(np.int32)
-    vectors = rng.standard_normal((queries, dimensions)).astype(np.float32)
-    vectors[rng.random(queries) < 0.2] = 0
-    return {
-        "rows": rows,
-        "queries": vectors,
-        "order": order,
-        "place": place,
-        "prefix": rng.integers(0, count + 2, queries).astype(np.int32) if draw(st.booleans()) else None,
-        "excluded": excluded,
-        "depth": draw(st.integers(1, 9)),
-    }
-
-
-def brute(load):
-    """Every score by two loops, and the rows not below the depth-th."""
-    rows, place, prefix, excluded = load["rows"], load["place"], load["prefix"], load["excluded"]
-    found = []
-    for q, vector in enumerate(load["queries"]):
-        limit = len(load["order"]) if prefix is None else prefix[q]
-        gone = set() if excluded is None else set(excluded[1][excluded[0][q] : excluded[0][q + 1]].tolist())
-        seen = [row for row in load["order"][:limit].tolist() if row not in gone]
-        scores = {row: scores_of(rows[[row if place is None else place[row]]], vector)[0] for row in seen}
-        best = sorted(scores.values(), reverse=True)[: load["depth"]]
-        found.append({row: score for row, score in scores.items() if score >= best[-1]})
-    return found
-
-
-def as_dicts(found):
-    offsets, row, score = found
-    assert (offsets.dtype, row.dtype, score.dtype) == (np.int64, np.int32, np.float64)
-    dicts = [dict(zip(row[a:b].tolist(), score[a:b].tolist())) for a, b in pairwise(offsets)]
-    assert sum(map(len, dicts)) == len(row)
-    return dicts
-
-
-def load_of(load):
-    visible = Visible.of(load["order"], load["prefix"], load["excluded"], queries=len(load["queries"]))
-    vector = load["order"] if load["place"] is None else load["place"][load["order"]]
-    return DenseLoad(load["rows"], load["queries"], visible, vector)
+from dense_loads import as_dicts, brute, load_of, loads
 
 
 @given(loads())
@@ -87,9 +26,8 @@ def test_definition_is_brute_force(load):
 @given(loads(), st.sampled_from([1, 3, 512]), st.sampled_from([1, 2]))
 def test_compiled_form_has_the_bits_of_the_definition(load, block, threads):
     made = load_of(load)
-    slack = made.slack()
-    assert slack is not None
-    found = top_rows_compiled(made, depth=load["depth"], slack=slack, block=block, threads=threads)
+    assert made.slack(made.longest()) is not None
+    found = top_rows_by_floats(made, depth=load["depth"], block=block, threads=threads)
     for ours, defined in zip(found, top_rows_numpy(made, depth=load["depth"])):
         assert np.array_equal(ours, defined)
 
@@ -104,9 +42,9 @@ def test_many_tiles_and_shelves(monkeypatch):
     )
     load = DenseLoad(rows, queries, visible, visible.order)
     defined = top_rows_numpy(load, depth=5)
-    monkeypatch.setattr(dense, "_TILE", 64)
-    monkeypatch.setattr(dense, "_SHELF_BYTES", 4 * 16 * 128)
-    found = top_rows_compiled(load, depth=5, slack=load.slack(), block=16, threads=2)
+    monkeypatch.setattr(dense_floats, "_TILE", 64)
+    monkeypatch.setattr(dense_floats, "_SHELF_BYTES", 4 * 16 * 128)
+    found = top_rows_by_floats(load, depth=5, block=16, threads=2)
     assert all(np.array_equal(ours, other) for ours, other in zip(found, defined))
 
 
@@ -121,7 +59,7 @@ def test_order_of_rows_changes_nothing():
         Visible.of(np.arange(500, dtype=np.int32), None, None, queries=20),
         np.arange(500, dtype=np.int32),
     )
-    other = as_dicts(top_rows_compiled(load, depth=7, slack=load.slack(), block=64, threads=2))
+    other = as_dicts(top_rows_by_floats(load, depth=7, block=64, threads=2))
     assert [{int(shuffle[row]): score for row, score in one.items()} for one in other] == plain
 
 
@@ -144,7 +82,8 @@ def test_slack_covers_the_error_of_any_float32_product():
     rng = np.random.default_rng(4)
     rows, queries = (rng.standard_normal((n, 300)).astype(np.float32) for n in (200, 30))
     order = np.arange(200, dtype=np.int32)
-    slack = DenseLoad(rows, queries, Visible.of(order, None, None, queries=30), order).slack()
+    load = DenseLoad(rows, queries, Visible.of(order, None, None, queries=30), order)
+    slack = load.slack(load.longest())
     exact = np.stack([scores_of(rows, query) for query in queries])
     one_by_one = np.zeros((30, 200), np.float32)
     for at in range(300):
@@ -157,7 +96,7 @@ def test_lengths_beyond_float32_are_scored_as_defined():
     rows = np.array([[3e38, 3e38], [3e38, -3e38], [1.0, 1.0]], np.float32)
     order = np.arange(3, dtype=np.int32)
     load = DenseLoad(rows, rows[:1], Visible.of(order, None, None, queries=1), order)
-    assert load.slack() is None
+    assert load.slack(load.longest()) is None
     offsets, row, score = top_rows(rows, rows[:1], depth=1, order=order)
     assert (offsets.tolist(), row.tolist()) == ([0, 1], [0])
     assert math.isfinite(score[0])
@@ -180,9 +119,7 @@ def test_a_memory_map_is_searched_like_an_array(tmp_path):
     order = rng.permutation(300).astype(np.int32)
     visible = Visible.of(order, None, None, queries=9)
     held, kept = (DenseLoad(matrix, rows[:9], visible, order) for matrix in (rows, mapped))
-    for ours, other in zip(
-        top_rows_compiled(kept, depth=4, slack=kept.slack(), block=4, threads=2), top_rows_numpy(held, depth=4)
-    ):
+    for ours, other in zip(top_rows_by_floats(kept, depth=4, block=4, threads=2), top_rows_numpy(held, depth=4)):
         assert np.array_equal(ours, other)
 
 
@@ -197,3 +134,12 @@ def test_small_and_large_loads_agree(monkeypatch, seconds):
         {"rows": rows, "queries": queries, "order": order, "place": None, "prefix": None, "depth": 3,
          "excluded": (np.arange(12), np.arange(11, dtype=np.int32))}
     )  # fmt: skip
+
+
+@given(st.lists(st.floats(-(2.0**99), 2.0**99, width=32), min_size=1, max_size=50), st.integers(1, 50))
+def test_a_number_that_so_many_values_reach(values, rank):
+    held = np.array(values, np.float32)
+    found = reached_by(held, len(held), min(rank, len(held)))
+    assert (held >= found).sum() >= min(rank, len(held))
+    apart = np.arange(1000, dtype=np.float32)
+    assert (apart >= reached_by(apart, 1000, rank)).sum() == rank

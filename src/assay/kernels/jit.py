@@ -1,9 +1,10 @@
 """Compiled functions, compiled when they are first called.
 
-The only module that touches numba. Importing it costs nothing: numba is imported, and the function compiled
-for the types of its arguments, at the first call of the compiled form. The machine code is kept on disk
-beside the module (or in numba's user cache, or where ``NUMBA_CACHE_DIR`` points), so that the next process
-loads it in milliseconds; where nothing can be written, the function is compiled without a cache.
+The only module that touches numba, but for pieces of code in LLVM's language (:func:`emitted`). Importing it costs
+nothing: numba is imported, and the function compiled for the types of its arguments, at the first call of the
+compiled form. The machine code is kept on disk beside the module (or in numba's user cache, or where
+``NUMBA_CACHE_DIR`` points), so that the next process loads it in milliseconds; where nothing can be written, the
+function is compiled without a cache.
 
 How to use it::
 
@@ -136,6 +137,28 @@ class Compiled(Generic[P, R]):
             if isinstance(callee, Compiled):
                 found |= callee._sources()
         return found
+
+
+class Emitted(Compiled[..., Any]):
+    """A piece of code in LLVM's own language that compiled functions may call; made by :func:`emitted`."""
+
+    def _made(self, *, cache: bool) -> Any:  # noqa: ARG002
+        from numba.extending import intrinsic
+
+        return intrinsic(self.definition)
+
+
+def emitted(definition: Callable[..., Any]) -> Any:
+    """What compiled functions call for instructions that no line of Python stands for.
+
+    Args:
+        definition: Gets numba's typing context and the types of the arguments; returns the types of the call and
+            a function that writes the code (see `numba.extending.intrinsic`). Numba and llvmlite are imported in it.
+
+    Returns:
+        A name for compiled functions alone: Python cannot call it. A change of its file is noticed.
+    """
+    return Emitted(definition, fastmath=False, inline=False)
 
 
 def compiled(
