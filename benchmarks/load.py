@@ -94,8 +94,9 @@ def _spellings(random: np.random.RandomState) -> npt.NDArray[np.str_]:
 
 
 def _texts(spelled: npt.NDArray[np.str_], codes: Ints, lengths: Ints) -> list[str]:
-    words, texts, at = spelled[codes].tolist(), [], 0
+    # With one object for a word, not for each time that it stands: at ten times the load those would take 12 GB.
+    words, texts, at = spelled.tolist(), [], 0
     for length in lengths.tolist():
-        texts.append(" ".join(words[at : at + length]))
+        texts.append(" ".join([words[code] for code in codes[at : at + length].tolist()]))
         at += length
     return texts

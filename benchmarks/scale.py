@@ -6,10 +6,12 @@ python benchmarks/scale.py [--documents 765360] [--queries 10962] [--words 200] 
 The load is ten times that of `benchmarks/bm25.py`, under an as-of rule. First the runs are compared, on a tenth of
 the passages: in one piece, in shards here, and on two workers of which one is killed; then each timed run with the
 run in one piece, byte by byte. Only then are times printed: from the task to its run, with a scheduler and workers
-that run already, one thread and one BLAS thread each, and an empty work folder. `rates` are what `docs/scale.md`
-plans with, taken from the time between markers of the shards.
+that run already, one thread and one BLAS thread each, and an empty work folder. Below each time stands what it is made
+of; CPU seconds are those of that time alone. Of them the last line is made: how much faster two workers would be on
+cores that do nothing else, were the driver's part not shared out at all.
 
-Unset OPENBLAS_CORETYPE where a machine sets it: `env -u OPENBLAS_CORETYPE python benchmarks/scale.py`.
+Reckoned from a fifth of the load, not measured: six minutes on two quiet cores, and 12 GB of memory. Unset
+OPENBLAS_CORETYPE where a machine sets it: `env -u OPENBLAS_CORETYPE python benchmarks/scale.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -110,10 +111,10 @@ def sharded(task: Task, executor: Executor, shards: int, depth: int, folder: Pat
         start = time.perf_counter()
         run = retrieve(task, "bm25", depth=depth, work=work)
         seconds = time.perf_counter() - start
-        return run, seconds, [*work.notes, *rates(Path(place), task)]
+        return run, seconds, [*work.notes, *passes(Path(place), task)]
 
 
-def rates(place: Path, task: Task) -> list[str]:
+def passes(place: Path, task: Task) -> list[str]:
     """How long each pass took, from the times of its files, and how large they are."""
     found = []
     for manifest in sorted(place.rglob("manifest.json"), key=lambda path: path.stat().st_mtime):
@@ -130,10 +131,10 @@ def rates(place: Path, task: Task) -> list[str]:
     return found
 
 
-def cpu() -> list[float]:
-    """CPU seconds of this process and of those that it started and that have ended."""
-    both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return [used.ru_utime + used.ru_stime for used in both]
+def cpu(process: int | str = "self") -> float:
+    """CPU seconds of a process so far."""
+    told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak(process: int | str) -> str:
@@ -192,22 +193,26 @@ def main() -> None:
     whole = retrieve(task, "bm25", depth=given.depth)
     seconds: dict[str, float] = {"in one piece, two threads": time.perf_counter() - start}
     notes: dict[str, list[str]] = {}
+    used: dict[int, tuple[float, float]] = {}
     for workers in (1, 2):
         name = f"dask, {workers} worker{'s' if workers > 1 else ''}"
         for _ in range(given.repeat):
-            before = cpu()
             with cluster(workers) as (address, processes):
+                before = [cpu(), *(cpu(process.pid) for process in processes)]
                 run, taken, told = sharded(task, Dask(address), given.shards, given.depth, given.folder)
+                after = [cpu(), *(cpu(process.pid) for process in processes)]
                 peaks = [peak(process.pid) for process in processes]
-            used = [after - at for after, at in zip(cpu(), before, strict=True)]
-            told.append(f"CPU seconds: {used[0]:.1f} here, {used[1]:.1f} of scheduler and workers")
+            here, *there = (late - early for late, early in zip(after, before, strict=True))
+            used[workers] = here, sum(there)
+            told.append(f"CPU seconds: {here:.1f} here, {' and '.join(f'{one:.1f}' for one in there)} of workers")
             notes[name] = [*told, f"peak memory: {peak('self')} here, {', '.join(peaks)} of workers"]
             if not same(whole, run):
                 raise SystemExit(f"{name}: the run differs from the run in one piece")
             seconds[name] = min(taken, seconds.get(name, np.inf))
     ratio = seconds["dask, 1 worker"] / seconds["dask, 2 workers"]
+    by_cpu = sum(used[1]) / (used[2][0] + used[2][1] / 2)
     if given.json:
-        print(json.dumps({"seconds": seconds, "ratio": ratio, "notes": notes}, indent=1))
+        print(json.dumps({"seconds": seconds, "ratio": ratio, "ratio_by_cpu": by_cpu, "notes": notes}, indent=1))
         return
     print(f"{given.documents} passages, {given.queries} queries, depth {given.depth}, {given.shards} shards")
     for name, taken in seconds.items():
@@ -215,6 +220,7 @@ def main() -> None:
         for note in notes.get(name, ()):
             print(f"    {note}")
     print(f"one worker / two workers     {ratio:8.2f}")
+    print(f"by CPU seconds, idle cores   {by_cpu:8.2f}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ bytes prove equal batches.
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +23,7 @@ import numpy as np
 from assay import catalog
 from assay.embeddings import Recipe
 from assay.encoder import Opening, Prepared, Reading, Vectors, Weights
+from assay.errors import UnavailableError
 
 ASKED: list[str] = []
 """Every text that was encoded in this process."""
@@ -40,6 +43,21 @@ class Letters:
 
     def opened(self, weights: Weights, reading: Reading, *, device: str) -> LettersModel:
         return LettersModel(self, weights, reading, device)
+
+
+class Dying(Letters):
+    """Its process is killed as soon as it opens a model."""
+
+    def opened(self, weights: Weights, reading: Reading, *, device: str) -> LettersModel:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+
+class Absent(Letters):
+    """Its device is not there."""
+
+    def opened(self, weights: Weights, reading: Reading, *, device: str) -> LettersModel:
+        raise UnavailableError("there is no device 'cuda' on this machine")
 
 
 class LettersModel:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from onnx_form import onnx_form
 
 LONGEST = 64
 _SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -74,37 +74,4 @@ def bge_m3_folder(folder: Path, *, seed: int = 0) -> Path:
 
 def onnx_folder(model: Path, folder: Path) -> Path:
     """The same cross-encoder in ONNX form."""
-    import torch
-    import transformers
-    from torch.onnx._internal.torchscript_exporter import onnx_proto_utils
-
-    inner = transformers.BertForSequenceClassification.from_pretrained(model, attn_implementation="eager").eval()
-
-    class Logits(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = inner
-
-        def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
-            return self.inner(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids).logits
-
-    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    read = tokenizer(["a b", "c"], ["d e f", "g"], padding=True, return_tensors="pt")
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    folder.mkdir()
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        # That step looks for functions of a library that this graph has none of, and needs it installed.
-        patch.setattr(onnx_proto_utils, "_add_onnxscript_fn", lambda made, _: made)
-        torch.onnx.export(
-            Logits().eval(),
-            tuple(read[name] for name in names),
-            str(folder / "model.onnx"),
-            dynamo=False,
-            input_names=names,
-            output_names=["logits"],
-            dynamic_axes={name: {0: "pairs", 1: "tokens"} for name in names},
-        )
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(model / name, folder / name)
-    return folder
+    return onnx_form(model, folder, kind="BertForSequenceClassification", gives="logits")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
@@ -62,6 +62,22 @@ def breaks_once(shard: Shard) -> Arrays:
 def refuses(shard: Shard) -> Arrays:
     """Nothing: what it is given is wrong, and would be wrong again."""
     raise FormatError(f"shard {shard.number} holds no numbers")
+
+
+def tidied(shard: Shard) -> Arrays:
+    """An array; while it is written, another run does the shard, ends, and removes what is half written."""
+    return _Tidied(shard)
+
+
+class _Tidied(dict[str, Any]):
+    def __init__(self, shard: Shard) -> None:
+        super().__init__(row=np.arange(3))
+        self.shard = shard
+
+    def __getitem__(self, name: str) -> Any:
+        self.shard.plan._keep(self.shard.number, {name: np.arange(3)})
+        self.shard.plan.tidy()
+        return super().__getitem__(name)
 
 
 def waits(shard: Shard) -> Arrays:
@@ -167,3 +183,28 @@ def letters(texts: Texts) -> SparseRows:
     flat = [entry for row in rows for entry in row]
     term, weight = np.array([t for t, _ in flat], np.int32), np.array([w for _, w in flat], np.float32)
     return SparseRows(np.concatenate([[0], np.cumsum([len(row) for row in rows])]), term, weight, 26)
+
+
+@dataclass(frozen=True)
+class Told(Vectors):
+    """As `Vectors`, with a device, and an index that says where it was made and by which weights."""
+
+    name: ClassVar[str] = "told"
+
+    device: str = field(default="", metadata={"recipe": False})
+    weights: str = field(default="", metadata={"recipe": False})
+
+    def index(self, passages: PassageView) -> ToldIndex:
+        return ToldIndex(self, self.rows_of(passages.texts["text:plain"]))
+
+    def index_in(self, passages: PassageView, folder: Path | None) -> ToldIndex:
+        return self.index(passages)
+
+
+@dataclass(frozen=True)
+class ToldIndex(VectorIndex):
+    system: Told
+
+    @property
+    def record(self) -> dict[str, str]:
+        return {"model": "m", "identity": self.system.weights or "w", "device": self.system.device}

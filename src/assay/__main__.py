@@ -34,7 +34,7 @@ def _run() -> int:
     try:
         from assay.cli import app
 
-        return app(standalone_mode=False) or 0
+        return app(prog_name="assay", standalone_mode=False) or 0
     except AssayError as err:
         fail(type(err).__name__, str(err), err.exit_code)
     except Exception as err:

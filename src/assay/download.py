@@ -208,7 +208,9 @@ def hub_model(model: str, *, revision: str, offline: bool = False, exports: tupl
     found = [path for path in held if exports or not path.startswith(others)]
     if not found:
         raise UnknownNameError.of(f"file of {model}@{commit.id[:12]}", " or ".join(weights), commit.files)
-    about = [path for path in commit.matching(("*.json", "*.txt", "*.model", "*.py")) if not path.startswith(others)]
+    # Sparse weights have a head of their own, pickled beside whatever weights there are.
+    beside = commit.matching(("*.json", "*.txt", "*.model", "*.py", "sparse_linear.pt"))
+    about = [path for path in beside if not path.startswith(others)]
     paths = sorted({*found, *about})
     room_for(commit, paths)
     places = [(_fetched(commit, path, offline=offline)[0], path) for path in paths]
@@ -249,12 +251,13 @@ def _fetched(commit: Commit, path: str, *, offline: bool) -> tuple[Path, str]:
             return cached, sha256
         if _is_offline(offline):
             raise DigestError(
-                f"{cached}: {fault}; the cached file is damaged. Run once without --offline to fetch it again"
+                f"{cached}: {fault}; the cached file is damaged. Run once without --offline and"
+                " HF_HUB_OFFLINE to fetch it again"
             )
     elif _is_offline(offline):
         raise UnavailableError(
             f"{commit.repo}@{commit.id[:12]}: {path} is not in the cache, and nothing may be fetched offline;"
-            " run once without --offline (and without HF_HUB_OFFLINE)"
+            " run once without --offline and HF_HUB_OFFLINE"
         )
     if cached is not None:
         _remove(cached)
@@ -412,5 +415,6 @@ def _refuse_offline(repo: str, revision: str) -> NoReturn:
     hint = f"; it was commit {was[0]} when it was last asked for: give that" if was else ""
     raise UnavailableError(
         f"{repo}@{revision} is not in the cache as a commit, and offline no other is taken in its place{hint}."
-        f" Commits there: {there}. Run once without --offline to fetch another"
+        f" Commits there: {there}. Run once without --offline and HF_HUB_OFFLINE"
+        " to fetch another"
     )

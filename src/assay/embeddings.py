@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from assay.encoder import Model, Opening, Vectors, batches
+from assay.encoder import PADDED, Model, Opening, Vectors, batches
 from assay.errors import DataError, UnavailableError
 from assay.progress import Pace
 from assay.store import Store, folder_name, text_digest
@@ -53,7 +53,7 @@ class Recipe:
 
     opening: Opening
     prompt: str = ""
-    tokens: int = 8192
+    tokens: int = 4096
 
     def record(self) -> dict[str, Any]:
         """All that the vectors depend on, as plain values; the device is not among them."""
@@ -220,7 +220,7 @@ def _encoded_window(model: Model, texts: Sequence[str], tokens: int) -> _Window:
     prepared = model.prepared(texts)
     vectors = np.zeros((len(texts), model.dimensions), np.float32)
     some, places = np.flatnonzero(prepared.lengths), 0
-    for part in batches(prepared.lengths[some], tokens=tokens).rows:
+    for part in batches(prepared.lengths[some], tokens=tokens, padded=PADDED).rows:
         rows = some[part]
         found = np.asarray(model.encode(prepared, rows.tolist()))
         if found.shape != (len(rows), model.dimensions):

@@ -7,8 +7,7 @@ batches of about equal length; what they return is float32, one row a text.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -16,7 +15,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from assay.errors import DataError, FormatError, UnavailableError, UsageError
+from assay.errors import DataError, FormatError, UnavailableError
 from assay.texts import Texts
 
 Vectors = npt.NDArray[np.float32]
@@ -24,6 +23,8 @@ Counts = npt.NDArray[np.int64]
 
 POOLINGS = ("cls", "mean", "last")
 PRECISIONS = ("float32", "float16", "bfloat16")
+PADDED = 0.02
+"""The greatest share of filled-up places in a batch of texts."""
 
 
 @dataclass(frozen=True)
@@ -185,113 +186,36 @@ class Batches:
     padded: float
 
 
-def batches(lengths: Counts, *, tokens: int) -> Batches:
-    """Texts by falling length, in batches of at most so many tokens once they are filled up; at least one text each.
+def batches(lengths: Counts, *, tokens: int, padded: float = 1.0) -> Batches:
+    """Texts by falling length, in batches of at least one text each.
 
     The order depends on the lengths and the order of the texts alone, so that equal texts give equal batches.
+
+    Args:
+        lengths: Tokens of each text.
+        tokens: How many tokens a batch may have once its texts are filled up to the longest.
+        padded: The greatest share of filled-up places in a batch; small batches cost less than large gaps.
 
     Example:
         >>> made = batches(np.array([2, 9, 2, 8]), tokens=18)
         >>> [rows.tolist() for rows in made.rows], round(made.padded, 4)
         ([[1, 3], [0, 2]], 0.0455)
+        >>> [rows.tolist() for rows in batches(np.array([2, 9, 2, 8]), tokens=18, padded=0.05).rows]
+        [[1], [3], [0, 2]]
     """
     order = np.argsort(-lengths, kind="stable")
     sizes = np.maximum(lengths[order], 1)
-    found, start = [], 0
+    found, start, places = [], 0, 0
     while start < len(order):
-        count = max(1, tokens // int(sizes[start]))
+        longest = int(sizes[start])
+        own = sizes[start : start + max(1, tokens // longest)]
+        # The share grows with every shorter text, so that those within it come first.
+        within = np.cumsum(own) >= (1 - padded) * longest * np.arange(1, len(own) + 1)
+        count = int(within.sum())
         found.append(order[start : start + count])
+        places += count * longest
         start += count
-    places = sum(len(rows) * int(max(1, lengths[rows].max())) for rows in found)
-    return Batches(tuple(found), 1 - float(np.maximum(lengths, 1).sum()) / places if places else 0.0)
-
-
-def opened_torch(
-    weights: Weights,
-    reading: Reading,
-    device: str,
-    *,
-    run_code: str = "",
-    make: Callable[[Any], Callable[..., Any]] = lambda library: library.SentenceTransformer,
-    what: str = "model",
-    options: Mapping[str, Any] | None = None,
-) -> Any:
-    """A model of Sentence Transformers on a device, ready to be computed with.
-
-    Args:
-        weights: Its files.
-        reading: Its precision is what is computed in.
-        device: Where; empty for the best one that there is.
-        run_code: The model's name again, where its own Python code may be run.
-        make: The library's class for models of this kind.
-        what: What such a model is called, for messages.
-        options: What the class is handed besides.
-
-    Raises:
-        UnavailableError: The library is not installed, or there is no such device.
-        FormatError: The files are no such model.
-        UsageError: `run_code` names another model, or none where the model has code of its own.
-    """
-    if run_code not in ("", weights.model):
-        raise UsageError(
-            f"run_code names {run_code!r}, the model is {weights.model!r}; code is run for the model that is named, and"
-            " for no other"
-        )
-    torch, library = needed("torch", "dense"), needed("sentence_transformers", "dense")
-    place = torch_device(device)
-    precision = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(reading.precision, torch.float32)
-    if not run_code:
-        refuse_code(weights)
-    with quiet_loading():
-        try:
-            model = make(library)(
-                str(weights.folder),
-                device=place,
-                trust_remote_code=bool(run_code),
-                local_files_only=True,
-                model_kwargs={"dtype": precision},
-                **(options or {}),
-            )
-        except Exception as err:  # noqa: BLE001 - errors of the libraries below share no base class
-            raise FormatError(
-                f"{weights.model}: {weights.folder} is no {what} that can be read ({_first_line(err)})"
-            ) from None
-    return model.eval()
-
-
-def refuse_code(weights: Weights) -> None:
-    """Raises UsageError where a model's files name Python code of their own, which its loading could run.
-
-    The libraries look at such names at different moments and have not always asked before they ran what they found.
-    """
-    named = [
-        *(("auto_map", str(own)) for file in CONFIGURATIONS for own in _entries(weights.folder / file, "auto_map")),
-        *(("type", own) for own in _module_types(weights.folder) if not own.startswith("sentence_transformers.")),
-    ]
-    for path in sorted(weights.folder.glob("*/config.json")):
-        named += [(path.parent.name, own) for own in _entries(path, "activation_function") if "torch.nn." not in own]
-    if named:
-        where, code = named[0]
-        raise UsageError(
-            f"{weights.model} names code of its own ({where}: {code[:80]}), and code that comes with a model is not"
-            f" run. To run it, name the model again: encoder=\"sentence_transformers('{weights.model}')\""
-        )
-
-
-CONFIGURATIONS = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
-
-
-def _module_types(folder: Path) -> list[str]:
-    listed = read_json(folder / "modules.json")
-    return [str(own.get("type", "")) for own in listed if isinstance(own, dict)] if isinstance(listed, list) else []
-
-
-def _entries(path: Path, name: str) -> list[str]:
-    """What a JSON file says under a name, as texts; nothing where it says nothing."""
-    found = read_json(path)
-    value = found.get(name) if isinstance(found, dict) else None
-    values = list(value.values()) if isinstance(value, dict) else [value]
-    return [str(own) for own in values if own]
+    return Batches(tuple(found), 1 - float(sizes.sum()) / places if places else 0.0)
 
 
 def read_json(path: Path) -> Any:
@@ -308,22 +232,6 @@ def read_json(path: Path) -> Any:
         raise FormatError(f"{path} is no JSON ({err}); fetch the model again") from None
 
 
-def torch_device(device: str) -> str:
-    """The device to compute on: the one asked for, else the best that there is.
-
-    Raises:
-        UnavailableError: The one asked for is not there.
-    """
-    torch = needed("torch", "dense")
-    if not device:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    kind, colon, number = device.partition(":")
-    count = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}.get(kind, 0)
-    if (colon and not number.isdigit()) or count <= int(number or 0):
-        raise UnavailableError(f"there is no device {device!r} on this machine; leave it out, or give device='cpu'")
-    return device
-
-
 def needed(package: str, extra: str) -> Any:
     """A package of an extra.
 
@@ -336,30 +244,8 @@ def needed(package: str, extra: str) -> Any:
         return import_module(package)
     except ImportError as err:
         raise UnavailableError(
-            f"{package} is not installed ({_first_line(err)}); install it with: pip install 'assay[{extra}]'"
+            f"{package} is not installed ({first_line(err)}); install it with: pip install 'assay[{extra}]'"
         ) from None
-
-
-@contextmanager
-def quiet_loading() -> Iterator[None]:
-    """A block in which Transformers and Sentence Transformers show no bars and warn of nothing that is no fault."""
-    import logging
-
-    library = logging.getLogger("sentence_transformers")
-    own = library.level
-    library.setLevel(logging.ERROR)
-
-    utils = needed("transformers.utils.logging", "dense")
-    level, bars = utils.get_verbosity(), utils.is_progress_bar_enabled()
-    utils.set_verbosity(logging.ERROR)
-    utils.disable_progress_bar()
-    try:
-        yield
-    finally:
-        library.setLevel(own)
-        utils.set_verbosity(level)
-        if bars:
-            utils.enable_progress_bar()
 
 
 def without_tokens(texts: Texts, mask: tuple[str, ...]) -> Texts:
@@ -402,5 +288,6 @@ def refuse_long(read: Sequence[Sequence[int]], longest: int) -> None:
         raise DataError(f"a text of {over} tokens was handed whole to a model that reads {longest}; cut it first")
 
 
-def _first_line(err: BaseException) -> str:
+def first_line(err: BaseException) -> str:
+    """The first line of what an error says, not too long."""
     return (str(err).strip().splitlines() or [type(err).__name__])[0][:200]

@@ -36,6 +36,7 @@ from assay.indexes import index_of
 from assay.run import Run
 from assay.searching import best_rows
 from assay.sharded import sharded_rows
+from assay.sharded_pairs import spread
 from assay.system import (
     Composite,
     Lens,
@@ -307,7 +308,7 @@ class _Desk:
 
     def _combined(self, system: Composite, depth: int) -> RankedRows:
         passages, told, desk = self.passages(system.reads), Told(), self._behind(system)
-        combining = self._keeping(system)
+        combining = self._spreading(system)
 
         def ask(rows: Rows, deep: int) -> RankedRows:
             # Parts are first as deep as the run: a fusion at depth 100 is one of lists of depth 100.
@@ -348,15 +349,34 @@ class _Desk:
         keeping = getattr(system, "keeping", None)
         return system if keeping is None or self.indexes is None else keeping(self.indexes)
 
+    def _spreading(self, system: Composite) -> Any:
+        """The same composite, whose pairs are scored in shards, where it has pairs scored and there is such work."""
+        scored_by, work = getattr(system, "scored_by", None), self.work
+        if scored_by is None or work is None:
+            return self._keeping(system)
+        return scored_by(lambda scorer: spread(scorer, work))
+
     def candidates_of(self, system: System, depth: int) -> RankedRows | None:
-        """The eligible rows that a composite had to choose from, where it only reorders; cheap after `rows_of`."""
+        """The eligible rows that a composite, or one behind lenses, had to choose from, where it only reorders.
+
+        Cheap after `rows_of`.
+        """
+        if self.size == 0 or len(self.task.rows) == 0:
+            return None
+        everyone: Rows = np.arange(len(self.task.rows), dtype=np.int32)
+        if isinstance(system, Lens):
+            _, below, groups = self.behind[id(system)]
+            found = below.candidates_of(system.system, depth)
+            if found is None or groups is None:
+                return found
+            return self._eligible(groups.spread(found, members=self.size), everyone)
         chosen = getattr(system, "candidates", None)
-        if chosen is None or not isinstance(system, Composite) or self.size == 0 or len(self.task.rows) == 0:
+        if chosen is None or not isinstance(system, Composite):
             return None
         desk, depths = self._behind(system), part_depths(system, depth, passages=self.size)
         lists = [desk._part(part, deep) for part, deep in zip(system.parts, depths, strict=True)]
         found = checked_ranked_rows(chosen(lists), name=system.name, queries=len(self.task.rows), passages=self.size)
-        return self._eligible(found, np.arange(len(self.task.rows), dtype=np.int32))
+        return self._eligible(found, everyone)
 
     def _part(self, system: System, depth: int) -> RankedRows:
         """Rows of a part, searched once: it may be asked for again, by blocks of queries or with other weights."""

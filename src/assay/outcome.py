@@ -17,6 +17,7 @@ from assay.call import placed, short_call
 from assay.collection import Collection
 from assay.errors import DataError, UnavailableError, UnknownNameError, UsageError, ViewError
 from assay.evaluation import floors
+from assay.executor import Work
 from assay.experiment import Compared, Judging, Result
 from assay.experiment_file import Entry, Experiment, Target, read_experiment
 from assay.formats.results import SPEC
@@ -27,6 +28,7 @@ from assay.sources import open_collection
 from assay.system import System
 from assay.task import Task
 from assay.views import views_read
+from assay.weights import identities_of
 
 Told = Callable[[str], None]
 
@@ -75,19 +77,21 @@ def run_experiment(
     *,
     out: str | os.PathLike[str] | None = None,
     indexes: Path | None = None,
+    work: Work | None = None,
     where: Mapping[str, Any] = MappingProxyType({}),
     told: Told = lambda _: None,
 ) -> Outcome:
     """The outcome of an experiment, or of a file that declares one.
 
-    A result that `out` holds with the same recipe on the same files is read and not run; each further one is stored
-    as soon as it is there, so that what was stopped goes on where it stopped. Systems and collections for which this
-    machine lacks something are listed, and the others run. Collections stay open until the end.
+    A result that `out` holds with the same recipe and weights on the same files is read and not run; each further one
+    is stored as soon as it is there, so that what was stopped goes on where it stopped. Systems and collections for
+    which this machine lacks something are listed, and the others run. Collections stay open until the end.
 
     Args:
         asked: The experiment, or the path of its TOML file.
         out: Folder of results; None stores none, and finds none.
         indexes: Folder in which indexes are kept and found again.
+        work: Where and by whom representers are run in shards; results are the same.
         where: Fields that say where systems compute and keep what they made (`assay.call.placed`).
         told: Called with a line on what is being done.
 
@@ -104,7 +108,7 @@ def run_experiment(
         [('bm25', 'passages')]
     """
     wanted = asked if isinstance(asked, Experiment) else read_experiment(asked)
-    bench = _Bench(wanted, None if out is None else Path(out), indexes, where, told)
+    bench = _Bench(wanted, None if out is None else Path(out), indexes, where, told, work)
     bench.open_all()
     runs = bench.checked_runs()
     beside = [(made, *opened) for opened in bench.tasks.values() for made in bench.floors_of(opened[1])]
@@ -141,6 +145,7 @@ class _Bench:
     indexes: Path | None
     where: Mapping[str, Any]
     told: Told
+    work: Work | None
     opened: dict[str, Collection] = field(default_factory=dict)
     tasks: dict[Target, tuple[Collection, Task]] = field(default_factory=dict)
     not_run: list[NotRun] = field(default_factory=list)
@@ -220,6 +225,7 @@ class _Bench:
                     seed=run.seed,
                     out=self.out,
                     indexes=self.indexes,
+                    work=self.work,
                 )
             except UnavailableError as err:
                 self.not_run.append(NotRun(run.label, collection.name, task.name, task.split, str(err)))
@@ -263,10 +269,12 @@ def result_of(
     seed: int = 0,
     out: Path | None = None,
     indexes: Path | None = None,
+    work: Work | None = None,
 ) -> tuple[Result, bool]:
     """The result of a system on a task of a collection, and whether it was stored below `out` already.
 
-    A stored run that was judged otherwise is judged again and not run. A stored result that is damaged is made anew.
+    A stored run that was judged otherwise is judged again and not run. A stored result that is damaged, or that other
+    weights made than those that a model's name stands for now, is made anew.
 
     Raises:
         UnavailableError: What the system needs is missing.
@@ -282,7 +290,8 @@ def result_of(
             again = experiment.judged_run(before.run, collection, task, judging=judging, label=short_call(system))
             experiment.store(again, out)
             return again, True
-    made = experiment.run_system(collection, task, system, judging=judging, depth=depth, seed=seed, indexes=indexes)
+    how: dict[str, Any] = {"depth": depth, "seed": seed, "indexes": indexes, "work": work}
+    made = experiment.run_system(collection, task, system, judging=judging, **how)
     if out is not None:
         experiment.store(made, out)
     return made, False
@@ -303,8 +312,24 @@ def _stored(out: Path, asked: tuple[Collection, Task], system: System, *, depth:
     with suppress(DataError):
         [found] = experiment.stored(place)
         same = (found.digest, found.task, found.split, found.spec) == (wanted.digest, task.name, task.split, spec)
+        same = same and _weights_alike(found.run, system)
         return replace(found, system=wanted.system, place=wanted.place) if same else None
     return None
+
+
+def _weights_alike(run: Run, system: System) -> bool:
+    """Whether a run's models are what their names stand for now; True where that cannot be told on this machine."""
+    made = {
+        (record.get(f"{whose}model"), record.get(f"{whose}identity", "").partition(",")[0])
+        for record in run.models
+        for whose in ("", "query ")
+    }
+    known = {model for model, identity in made if identity}
+    try:
+        now = identities_of(system) if known else {}
+    except (UnavailableError, DataError):
+        return True
+    return all((model, identity) in made for model, identity in now.items() if model in known)
 
 
 def _judged_alike(before: Result, judging: Judging, task: Task) -> bool:

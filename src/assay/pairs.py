@@ -28,6 +28,9 @@ from assay.texts import Texts
 WINDOW = 128
 """About so many pairs are scored between two writes; at most so many are scored again after a kill."""
 
+PADDED = 0.1
+"""The greatest share of filled-up places in a batch: the pairs of one query are too few for less."""
+
 Pair = tuple[str, str]
 
 
@@ -177,7 +180,7 @@ def _fill(
         score, start = np.empty((len(flat), 1), np.float32), 0
         for own in window:
             inside = np.arange(start, start + len(own))
-            for part in batches(prepared.lengths[inside], tokens=recipe.tokens).rows:
+            for part in batches(prepared.lengths[inside], tokens=recipe.tokens, padded=PADDED).rows:
                 rows = inside[part]
                 score[rows, 0] = _checked(model.scores(prepared, rows.tolist()), [text_of(flat[r]) for r in rows])
             start += len(own)

@@ -4,6 +4,7 @@ A plan is a folder. `manifest.json` says what is to be done: a function by name,
 the shards, and the digest of every file of input. Shard `i` is done when `results/0000i.done` holds the digest of
 `results/0000i.npz` and that of the manifest. Results are written under a temporary name and renamed, the marker after
 them; so a shard whose process was killed, or whose file was torn or comes from elsewhere, is simply not done.
+`where.json` says what changes no result, such as a device; it is no part of the plan, and the last word counts.
 
 Executors only decide where `run_shard` is called. Its result depends on the plan and the number alone.
 """
@@ -18,6 +19,7 @@ import platform
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,7 +29,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.errors import DigestError, UsageError
+import assay
+from assay.errors import DigestError, FileError, UnavailableError, UsageError
 from assay.formats.digest import file_digest
 from assay.formats.files import refused, replacing
 from assay.kernels.blas import one_blas_thread
@@ -37,8 +40,11 @@ Given = Callable[[int], Arrays]
 """The input of a shard, by its number."""
 
 MANIFEST = "manifest.json"
+WHERE = "where.json"
 SHARED = "shared"
+_WRITERS = 2
 _MEANT = {"what": "work", "function": "function", "of": "texts, queries or system", "borders": "borders of shards"}
+_MEANT |= {"version": "version of Assay"}
 
 
 def even_borders(rows: int, shards: int) -> tuple[int, ...]:
@@ -67,6 +73,7 @@ class Plan:
         of: A digest of all that goes in, so that a plan of something else is not taken for this one.
         borders: Shard `i` has the rows `borders[i]` to `borders[i + 1]`.
         parameters: Plain JSON values for the function.
+        where: Plain JSON values for the function that change no result; two plans that differ in them are one.
     """
 
     folder: Path
@@ -75,6 +82,7 @@ class Plan:
     of: str
     borders: tuple[int, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.borders) - 1
@@ -88,7 +96,8 @@ class Plan:
             DigestError: Its manifest is torn or none.
         """
         told = _manifest(folder)
-        return cls(folder, told["what"], told["function"], told["of"], tuple(told["borders"]), told["parameters"])
+        plan = (told["what"], told["function"], told["of"], tuple(told["borders"]), told["parameters"])
+        return cls(folder, *plan, _read_json(folder / WHERE) if (folder / WHERE).exists() else {})
 
     @property
     def told(self) -> dict[str, Any]:
@@ -99,6 +108,7 @@ class Plan:
             "of": self.of,
             "borders": list(self.borders),
             "parameters": dict(self.parameters),
+            "version": assay.__version__,
         }
 
     def written(self, given: Given, shared: Callable[[], Arrays] = dict) -> Plan:
@@ -113,17 +123,21 @@ class Plan:
         if (self.folder / MANIFEST).exists():
             kept = _manifest(self.folder)["inputs"]
             self._refuse_another()
-        inputs = {}
-        for name in [SHARED, *map(_number, range(len(self)))]:
+
+        def input_of(name: str) -> str:
             path = self.folder / "inputs" / f"{name}.npz"
             if name not in kept or not path.exists() or file_digest(path) != kept[name]:
                 _write_arrays(path, shared() if name == SHARED else given(int(name)))
-                kept.pop(name, None)
-            inputs[name] = kept.get(name) or file_digest(path)
-        text = json.dumps({**self.told, "inputs": inputs}, sort_keys=True, indent=1) + "\n"
-        if not (self.folder / MANIFEST).exists() or (self.folder / MANIFEST).read_text("utf-8") != text:
-            with replacing(self.folder / MANIFEST) as stream:
-                stream.write(text.encode())
+                return file_digest(path)
+            return kept[name]
+
+        names = [SHARED, *map(_number, range(len(self)))]
+        # Sums of bytes, digests and writing let other threads run.
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            inputs = dict(zip(names, pool.map(input_of, names), strict=True))
+        if self.where:
+            _write_json(self.folder / WHERE, self.where)
+        _write_json(self.folder / MANIFEST, {**self.told, "inputs": inputs})
         return self
 
     def _refuse_another(self) -> None:
@@ -230,15 +244,28 @@ def run_shard(folder: str, number: int) -> str:
     """Runs one shard of the plan in `folder`, unless it is done; returns who ran it. What executors call.
 
     Raises:
+        UnavailableError: This is another version of Assay than the one that made the plan.
         AssayError: What the function raised, or the disk is full.
     """
     plan, who = Plan.read(Path(folder)), f"{platform.node()}:{os.getpid()}"
+    planned = _manifest(plan.folder)["version"]
+    if planned != assay.__version__:
+        raise UnavailableError(
+            f"{plan.what}: {who} has version {assay.__version__} of Assay, and the plan was made by {planned};"
+            " install the same version there, and run the command again"
+        )
     if plan.is_done(number):
         return who
     plan._note(number, who)
     module, _, name = plan.function.partition(":")
     with one_blas_thread():
-        plan._keep(number, getattr(importlib.import_module(module), name)(Shard(plan, number)))
+        made = getattr(importlib.import_module(module), name)(Shard(plan, number))
+    try:
+        plan._keep(number, made)
+    except FileError:
+        # Another run in the same folder may have done the shard, and tidied up behind it.
+        if not plan.is_done(number):
+            raise
     return who
 
 
@@ -287,17 +314,35 @@ class _Stored(Mapping[str, npt.NDArray[Any]]):
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
+    told = _read_json(folder / MANIFEST)
+    wanted = {"what", "function", "of", "borders", "parameters", "version", "inputs"}
+    if set(told) != wanted or not isinstance(told["borders"], list):
+        raise DigestError(_torn(folder / MANIFEST))
+    return told
+
+
+def _torn(path: Path) -> str:
+    return f"{path} is torn or no manifest of shards; delete {path.parent}, it is made again"
+
+
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         told = json.loads(path.read_text("utf-8"))
     except OSError as err:
         raise refused(err, path, "read") from None
     except ValueError:
         told = None
-    wanted = {"what", "function", "of", "borders", "parameters", "inputs"}
-    if not isinstance(told, dict) or set(told) != wanted or not isinstance(told["borders"], list):
-        raise DigestError(f"{path} is torn or no manifest of shards; delete {folder}, it is made again")
+    if not isinstance(told, dict):
+        raise DigestError(_torn(path))
     return told
+
+
+def _write_json(path: Path, told: Mapping[str, Any]) -> None:
+    """Writes the file unless it says that already."""
+    data = (json.dumps(told, sort_keys=True, indent=1) + "\n").encode()
+    if not path.exists() or path.read_bytes() != data:
+        with replacing(path) as stream:
+            stream.write(data)
 
 
 def plans_below(folder: Path) -> list[Plan]:
@@ -308,7 +353,7 @@ def plans_below(folder: Path) -> list[Plan]:
     """
     found = [Plan.read(path.parent) for path in sorted(folder.rglob(MANIFEST))]
     if not found:
-        raise UsageError(f"{folder} holds no plan of shards; `assay run … --work {folder}` makes one")
+        raise UsageError(f"{folder} holds no plan of shards; a command with --work {folder} makes one")
     return found
 
 

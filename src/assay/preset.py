@@ -7,12 +7,14 @@ Where there is none, the model's own files say how it is read, and no prompt is 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from assay.encoder import Reading
-from assay.errors import FormatError, UsageError
+from assay.encoder import PRECISIONS, Reading
+from assay.errors import FormatError, UnknownNameError, UsageError
+from assay.system import refuse_no_count, refuse_no_model
 
 STORED = "assay.json"
 """The file of a model's folder that holds its preset."""
@@ -26,7 +28,7 @@ class Preset:
     """How a model is read.
 
     Attributes:
-        revision: The commit that the facts were read at; empty where no commit is pinned.
+        revision: The commit that is read; empty where none is known, and for models that no hub holds.
         dimensions: How long its vectors are.
         reading: Pooling, padding, tokens read, whether vectors are brought to length 1.
         query_prompt, passage_prompt: What goes before a text, word for word; `{task}` is the task's sentence.
@@ -52,8 +54,18 @@ def _reading(pooling: str, longest: int, padding: str = "right", *, normalise: b
 
 
 _QWEN = f"Instruct: {TASK}\nQuery:"
-_E5 = {"query_prompt": "query: ", "passage_prompt": "passage: "}
 _BGE = "Represent this sentence for searching relevant passages: "
+_MTEB = "; commit as in MTEB's table of models"
+
+
+def _e5(dimensions: int, revision: str) -> Preset:
+    prompts = {"query_prompt": "query: ", "passage_prompt": "passage: "}
+    return Preset(dimensions, _reading("mean", 512), f"model card{_MTEB}", "MIT", revision=revision, **prompts)
+
+
+def _bge(dimensions: int, revision: str) -> Preset:
+    return Preset(dimensions, _reading("cls", 512), f"model card{_MTEB}", "MIT", revision=revision, query_prompt=_BGE)
+
 
 PRESETS: dict[str, Preset] = {
     "BAAI/bge-m3": Preset(
@@ -73,22 +85,31 @@ PRESETS: dict[str, Preset] = {
         task=WEB_SEARCH,
     ),
     "Qwen/Qwen3-Embedding-0.6B": Preset(
-        1024, _reading("last", 32768, "left"), "model card, as of the 8B model", "Apache-2.0", query_prompt=_QWEN,
+        1024,
+        _reading("last", 32768, "left"),
+        f"model card, as of the 8B model{_MTEB}",
+        "Apache-2.0",
+        revision="b22da495047858cce924d27d76261e96be6febc0",
+        query_prompt=_QWEN,
         task=WEB_SEARCH,
     ),
     "sentence-transformers/all-MiniLM-L6-v2": Preset(
-        384, _reading("mean", 256), "model card and sentence_bert_config.json", "Apache-2.0"
+        384,
+        _reading("mean", 256),
+        f"model card and sentence_bert_config.json{_MTEB}",
+        "Apache-2.0",
+        revision="8b3219a92973c328a8e22fadcfa821b5dc75636a",
     ),
-    "intfloat/multilingual-e5-small": Preset(384, _reading("mean", 512), "model card", "MIT", **_E5),
-    "intfloat/multilingual-e5-base": Preset(768, _reading("mean", 512), "model card", "MIT", **_E5),
-    "intfloat/multilingual-e5-large": Preset(1024, _reading("mean", 512), "model card", "MIT", **_E5),
-    "BAAI/bge-small-en-v1.5": Preset(384, _reading("cls", 512), "model card", "MIT", query_prompt=_BGE),
-    "BAAI/bge-base-en-v1.5": Preset(768, _reading("cls", 512), "model card", "MIT", query_prompt=_BGE),
-    "BAAI/bge-large-en-v1.5": Preset(1024, _reading("cls", 512), "model card", "MIT", query_prompt=_BGE),
+    "intfloat/multilingual-e5-small": _e5(384, "fd1525a9fd15316a2d503bf26ab031a61d056e98"),
+    "intfloat/multilingual-e5-base": _e5(768, "d13f1b27baf31030b7fd040960d60d909913633f"),
+    "intfloat/multilingual-e5-large": _e5(1024, "ab10c1a7f42e74530fe7ae5be82e6d4f11a719eb"),
+    "BAAI/bge-small-en-v1.5": _bge(384, "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"),
+    "BAAI/bge-base-en-v1.5": _bge(768, "a5beb1e3e68b9ab74eb54cfd186867f64f240e1a"),
+    "BAAI/bge-large-en-v1.5": _bge(1024, "d4aa6901d3a41ba39fb536a557fa166f842b0e09"),
     "facebook/dragon-plus-context-encoder": Preset(
         768,
         _reading("cls", 512, normalise=False),
-        "model card: two encoders, first token, dot product",
+        "model card: two encoders, first token, dot product; no commit is known",
         "CC-BY-NC-4.0",
         query_model="facebook/dragon-plus-query-encoder",
     ),
@@ -135,6 +156,24 @@ def filled(preset: Preset, system: Any) -> dict[str, Any]:
         "normalise": own.normalise if system.normalise is None else system.normalise,
         "task": system.task or (preset.task if system.query_prompt is None else ""),
     }
+
+
+def refuse_values(system: Any, choices: Mapping[str, Sequence[str]]) -> None:
+    """Raises UsageError where a value of a system over a model is out of its range.
+
+    Args:
+        system: Has the fields that all of them have: `model`, `precision`, `longest`, `batch`.
+        choices: What further fields may be; an empty text is one that the model's files say.
+
+    Raises:
+        UnknownNameError: A field is none of its choices.
+    """
+    refuse_no_model(system.name, system.model)
+    for name, known in {**choices, "precision": PRECISIONS}.items():
+        if getattr(system, name) not in known:
+            raise UnknownNameError.of(f"{name} of {system.name}", str(getattr(system, name)), [k for k in known if k])
+    refuse_no_count(system.name, 0, longest=system.longest)
+    refuse_no_count(system.name, 1, batch=system.batch)
 
 
 def refuse_task(name: str, model: str, *, query_prompt: str | None, task: str) -> None:

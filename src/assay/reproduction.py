@@ -18,10 +18,10 @@ from typing import Any
 
 from assay import catalog
 from assay.collection import Collection
-from assay.encoder import torch_device
 from assay.errors import FormatError, UnavailableError, UnknownNameError, UsageError, ViewError
 from assay.experiment import Judging, Result
 from assay.formats.declared import TABLES, Keys, read_toml, refuse_unknown
+from assay.network import torch_device
 from assay.outcome import result_of
 from assay.scores import Interval
 from assay.sources import open_collection

@@ -20,13 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.eligibility import Eligibility
-from assay.errors import ContractError, UsageError
+from assay.errors import ContractError, DataError, DigestError, UsageError
 from assay.executor import Work
 from assay.indexes import Counting, fingerprint, index_of
 from assay.plan import Arrays, Plan, Shard, digest_of_arrays, even_borders
 from assay.searching import best_rows
 from assay.system import DenseRows, Keeper, PassageView, QueryView, RankedRows, Representer, spec_hash
 from assay.texts import Texts
+from assay.weights import identities_of
 
 _ALONE = ("parent", "position", "span")
 _RULE = ("candidate", "rank", "cutoff", "excluded_offsets", "excluded")
@@ -52,14 +53,14 @@ def sharded_rows(
         AssayError: A shard failed, or a file of a shard is torn.
     """
     _refuse_neighbours(system)
-    recipe = plain_of(system)
-    seen = fingerprint(system, passages)
+    recipe, where = plain_of(system, placed=False), {"system": plain_of(system)}
+    seen = _seen_by(system, passages)
     folder = work.folder / f"{system.name}-{spec_hash({'of': seen})}"
     borders = even_borders(len(passages), work.shards)
     sums: Arrays = {}
     if isinstance(system, Counting):
         call, only = f"{__name__}:counts_of", {"system": recipe}
-        counts = Plan(folder / "counts", f"{system.name}, counts", call, seen, borders, only)
+        counts = Plan(folder / "counts", f"{system.name}, counts", call, seen, borders, only, where)
         sums = system.merged(work.done(counts, lambda number: view_arrays(passages, *_ends(borders, number))))
     asked = digest_of_arrays(*(getattr(rule, name) for name in _RULE), text=f"{seen} {queries.texts.digest} {depth}")
     lists = Plan(
@@ -69,6 +70,7 @@ def sharded_rows(
         asked,
         borders,
         {"system": recipe, "depth": depth, "mask": list(queries.mask)},
+        where,
     )
 
     def given(number: int) -> Arrays:
@@ -84,7 +86,11 @@ def sharded_rows(
 
 
 def _gathered(results: Iterable[Arrays], *, depth: int) -> RankedRows:
-    """The lists of all shards merged, with what was noted."""
+    """The lists of all shards merged, with what was noted.
+
+    Raises:
+        DataError: Workers found other weights under the name of one model.
+    """
     said: list[_Said] = []
 
     def taken(result: Arrays) -> RankedRows:
@@ -92,13 +98,13 @@ def _gathered(results: Iterable[Arrays], *, depth: int) -> RankedRows:
         return RankedRows(result["offsets"], result["row"], result["score"], whole_ties=True)
 
     found = merged(map(taken, results), depth=depth)
-    return dataclasses.replace(found, notes=_notes(said), record=said[0].record)
+    return dataclasses.replace(found, notes=_notes(said), record=one_record([one.record for one in said]))
 
 
 def merged(parts: Iterable[RankedRows], *, depth: int) -> RankedRows:
     """Per query the `depth` best rows of all parts and every row equal to the last; parts share no row.
 
-    No more than two parts are held at a time.
+    Rows that cannot be among the best are dropped part by part, so that little more than the result is held.
 
     Example:
         >>> one = RankedRows.joined([(np.array([0, 1]), np.array([3.0, 1.0]))], whole_ties=True)
@@ -106,33 +112,54 @@ def merged(parts: Iterable[RankedRows], *, depth: int) -> RankedRows:
         >>> merged([one, two], depth=2).row.tolist()
         [0, 1, 2]
     """
-    best: RankedRows | None = None
+    held: list[RankedRows] = []
+    least: npt.NDArray[np.float64] | None = None
+    full = 0
     for part in parts:
-        best = (part if best is None else _beside(best, part)).best(depth)
-    if best is None:
+        held.append(part if least is None else part.only(part.score >= np.repeat(least, np.diff(part.offsets))))
+        # Cutting takes longer than dropping, so several parts are cut at a time.
+        if sum(len(one.row) for one in held) > 2 * full:
+            held = [_side_by_side(held).best(depth)]
+            full, least = len(held[0].row), _least(held[0], depth)
+    if not held:
         raise ContractError("there are no lists to merge; a plan has at least 1 shard")
-    return best
+    return _side_by_side(held).best(depth)
 
 
-def _beside(one: RankedRows, other: RankedRows) -> RankedRows:
-    """Query by query, the rows of one and then those of the other."""
-    offsets = one.offsets + other.offsets
+def _least(lists: RankedRows, depth: int) -> npt.NDArray[np.float64]:
+    """The score below which a row is not among the best of a list; minus infinity where it has fewer than `depth`."""
+    length = np.diff(lists.offsets)
+    least = np.full(len(lists), -np.inf)
+    filled = np.flatnonzero(length)
+    if len(filled):
+        least[filled] = np.minimum.reduceat(lists.score, lists.offsets[filled])
+    return np.where(length < depth, -np.inf, least)
+
+
+def _side_by_side(parts: Sequence[RankedRows]) -> RankedRows:
+    """List by list, the rows of the first part, then those of the second, and so on."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets = np.sum([part.offsets for part in parts], axis=0)
     rows, scores = np.empty(offsets[-1], np.int32), np.empty(offsets[-1])
-    for part, before in ((one, other.offsets[:-1]), (other, one.offsets[1:])):
-        at = np.arange(len(part.row)) + np.repeat(before, np.diff(part.offsets))
+    free = offsets[:-1].copy()
+    for part in parts:
+        length = np.diff(part.offsets)
+        at = np.arange(len(part.row)) + np.repeat(free - part.offsets[:-1], length)
         rows[at], scores[at] = part.row, part.score
-    return RankedRows(offsets, rows, scores, one.whole_ties and other.whole_ties)
+        free += length
+    return RankedRows(offsets, rows, scores, all(part.whole_ties for part in parts))
 
 
 def counts_of(shard: Shard) -> Arrays:
     """What a shard of passages holds; the first pass over a system with sums."""
-    system = cast(Counting, made_of(shard.plan.parameters["system"]))
+    system = cast(Counting, placed_system(shard.plan))
     return system.counted(view_of(shard.own, shard.high - shard.low), threads=1)
 
 
 def lists_of_counts(shard: Shard) -> Arrays:
     """The best rows of a shard for every query, by its counts and the sums; the second pass."""
-    system = cast(Counting, made_of(shard.plan.parameters["system"]))
+    system = cast(Counting, placed_system(shard.plan))
     shared = shard.shared
     sums = {name[5:]: shared[name] for name in shared if name.startswith("sums/")}
     return _found(shard, system, system.weighted(shard.before("counts"), sums, threads=1))
@@ -140,7 +167,7 @@ def lists_of_counts(shard: Shard) -> Arrays:
 
 def lists_of(shard: Shard) -> Arrays:
     """The best rows of a shard for every query, by what a model made of each text, which is kept beside the results."""
-    system = made_of(shard.plan.parameters["system"])
+    system = placed_system(shard.plan)
     view = view_of(shard.own, shard.high - shard.low)
     index = index_of(system, view, shard.plan.folder.parent / "made" / f"{shard.number:05d}")
     # A keeper makes what it keeps text by text.
@@ -188,6 +215,47 @@ def _notes(said: Sequence[_Said]) -> Mapping[str, int]:
     """Notes of passages added up, in which shards differ; those of queries as each shard has them."""
     notes = {name: count for one in said for name, count in one.both.items()}
     return {**notes, **sum((Counter(one.passages) for one in said), Counter())}
+
+
+def one_record(records: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    """What models said of themselves; where shards were made on several devices, all of them.
+
+    Raises:
+        DataError: Workers found other weights under the name of one model.
+
+    Example:
+        >>> one_record([{"device": "cuda"}, {"device": "cpu"}])
+        {'device': 'cpu, cuda'}
+    """
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(name for record in records for name in record):
+        values = sorted({record[name] for record in records if name in record})
+        if len(values) > 1 and name.endswith("identity"):
+            raise DataError(
+                f"workers hold {len(values)} different models under one name ({name} {', '.join(values)});"
+                " put the same files on all of them, delete the work folder and run the command again"
+            )
+        found[name] = ", ".join(values)
+    return found
+
+
+def _seen_by(system: Representer, passages: PassageView) -> str:
+    """A digest of all that the rows of a system depend on, the weights of its models among them."""
+    pinned = identities_of(system)
+    seen = fingerprint(system, passages)
+    return digest_of_arrays(text=json.dumps([seen, pinned])) if pinned else seen
+
+
+def placed_system(plan: Plan) -> Any:
+    """The system of a plan, which computes where the plan was last asked to.
+
+    Raises:
+        DigestError: The plan says two things.
+    """
+    system = made_of(plan.where.get("system", plan.parameters["system"]))
+    if plain_of(system, placed=False) != plan.parameters["system"]:
+        raise DigestError(f"{plan.folder}: where.json is of another system; run the command again, it is made again")
+    return system
 
 
 def _ends(borders: tuple[int, ...], number: int) -> tuple[int, int]:
@@ -240,8 +308,12 @@ def _refuse_neighbours(system: Representer) -> None:
         )
 
 
-def plain_of(value: Any) -> Any:
+def plain_of(value: Any, *, placed: bool = True) -> Any:
     """A plug-in with its fields as plain JSON values, from which `made_of` makes it again.
+
+    Args:
+        value: The plug-in.
+        placed: Whether to keep fields that are no part of the recipe, such as the device.
 
     Raises:
         UsageError: A field is neither plain nor such a plug-in, or making it again gives something else.
@@ -251,25 +323,25 @@ def plain_of(value: Any) -> Any:
         >>> plain_of(BM25(k1=0.9))["of"], made_of(plain_of(BM25(k1=0.9))) == BM25(k1=0.9)
         ('assay.retrieval.bm25:BM25', True)
     """
-    plain = _plain(value)
-    if made_of(plain) != value:
+    plain = _plain(value, placed=placed)
+    if placed and made_of(plain) != value:
         raise UsageError(f"{value!r} cannot be made again from its fields, which a worker has to do")
     return plain
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, *, placed: bool) -> Any:
     if isinstance(value, str | int | float | bool | type(None)):
         return value
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(one, placed=placed) for one in value]
     cls = type(value)
     module = importlib.import_module(cls.__module__)
     if not dataclasses.is_dataclass(value) or getattr(module, cls.__qualname__, None) is not cls:
         raise UsageError(f"{value!r} is no plain value, which a worker needs; use numbers, texts or named plug-ins")
-    given = (one for one in dataclasses.fields(value) if one.init)
+    given = (one for one in dataclasses.fields(value) if one.init and (placed or one.metadata.get("recipe", True)))
     return {
         "of": f"{cls.__module__}:{cls.__qualname__}",
-        **{one.name: _plain(getattr(value, one.name)) for one in given},
+        **{one.name: _plain(getattr(value, one.name), placed=placed) for one in given},
     }
 
 

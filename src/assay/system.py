@@ -218,11 +218,19 @@ class RankedRows:
             [0, 1, 2, 3]
         """
         length = np.diff(self.offsets)
-        keep = np.ones(len(self.row), np.bool_)
-        for query in np.flatnonzero(length > depth).tolist():
-            own, last = slice(self.offsets[query], self.offsets[query + 1]), length[query] - depth
-            keep[own] = self.score[own] >= np.partition(self.score[own], last)[last]
-        return self.only(keep)
+        least = np.full(len(self), -np.inf)
+        # Lists of about one length are cut together, side by side in a matrix at most half of which is empty.
+        size = np.frexp(length)[1]
+        for one in np.unique(size[length > depth]).tolist():
+            lists = np.flatnonzero((size == one) & (length > depth))
+            count, width = length[lists], int(length[lists].max())
+            owner = np.repeat(np.arange(len(lists)), count)
+            column = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+            held = np.full((len(lists), width), -np.inf)
+            held[owner, column] = self.score[column + self.offsets[lists][owner]]
+            held.partition(width - depth, axis=1)
+            least[lists] = held[:, width - depth]
+        return self.only(self.score >= np.repeat(least, length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +320,8 @@ class Composite(System, Protocol):
     says, part by part, how deep instead: `passages`, how many there are, stands for the whole list.
     One that hands rows of its parts on, as to a scorer, names in `hands_to` whom; one that only reorders
     what a part found may have a method `candidates(lists)`, the lists that it has to choose from; one that
-    takes long a method `keeping(folder)`, the same system, which keeps what it computes there.
+    takes long a method `keeping(folder)`, the same system, which keeps what it computes there; one that has pairs
+    scored a method `scored_by(made)`, the same with `made(scorer)` in place of its scorer.
     """
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay import catalog
-from assay.encoder import Prepared, Reading, Weights, batches
+from assay.encoder import PADDED, Prepared, Reading, Weights, batches
 from assay.errors import DataError, UsageError
 from assay.progress import Pace
 from assay.store import Store, folder_name, text_digest
@@ -188,7 +188,7 @@ def _fill(store: Store, recipe: TermRecipe, missing: Sequence[str]) -> Mapping[s
         prepared = model.prepared([recipe.prompt + text for text in window])
         tokens = 1 if recipe.queries else recipe.tokens
         found: dict[int, Terms] = {}
-        for part in batches(prepared.lengths, tokens=tokens).rows:
+        for part in batches(prepared.lengths, tokens=tokens, padded=PADDED).rows:
             rows = part.tolist()
             lists = model.weights(prepared, rows, queries=recipe.queries)
             found.update((row, _rounded(own, window[row])) for row, own in zip(rows, lists, strict=True))

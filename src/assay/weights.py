@@ -1,20 +1,25 @@
-"""Weights: where a model's files lie, what pins them, and what opens them."""
+"""Weights: where a model's files lie, what pins them, what opens them, and what makes vectors with them."""
 
 from __future__ import annotations
 
+import re
 from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from assay import catalog
-from assay.download import hub_model
-from assay.encoder import Encoder, Reading, Weights, read_json
+from assay.call import parts_within
+from assay.download import hub_commit, hub_model
+from assay.embeddings import Recipe
+from assay.encoder import Encoder, Opening, Reading, Weights, read_json
 from assay.errors import FileError, UnavailableError, UsageError
+from assay.preset import TASK
 
 PACKAGED = "package:"
 """A model that a Python package holds is named by this and the package's import name."""
 
+_COMMIT = re.compile("[0-9a-f]{40}")
 _MARKS = ("modules.json", "config.json", "model.onnx", "onnx/model.onnx")
 
 
@@ -28,8 +33,9 @@ def weights_of(model: str, *, revision: str = "", offline: bool = False, exports
         exports: Patterns of files that a hub holds in place of PyTorch's weights, where those are wanted.
 
     Raises:
-        UnavailableError: The hub or its cache has no such model or revision, or the package is not installed.
-        FileError: There is no such folder, or it holds no model.
+        UnavailableError: The hub or its cache has no such model or revision, the package is not installed, or there is
+            no such folder.
+        FileError: The folder holds no files.
         UsageError: A folder or package has no revision.
     """
     if model.startswith(PACKAGED):
@@ -37,7 +43,7 @@ def weights_of(model: str, *, revision: str = "", offline: bool = False, exports
     elif Path(model).is_dir():
         folder = Path(model)
     elif model.startswith((".", "/", "~")) or model.count("/") != 1:
-        raise FileError(f"there is no folder {model!r}; name one, a hub id OWNER/NAME, or package:NAME")
+        raise UnavailableError(f"there is no folder {model!r}; name one, a hub id OWNER/NAME, or package:NAME")
     else:
         folder, commit = hub_model(model, revision=revision or "main", offline=offline, exports=exports)
         return Weights(model, folder, commit)
@@ -46,6 +52,41 @@ def weights_of(model: str, *, revision: str = "", offline: bool = False, exports
     if not any(path.is_file() for path in folder.iterdir()):
         raise FileError(f"{model}: {folder} holds no files; name the folder of a model")
     return Weights(model, folder, _digest(folder))
+
+
+def identity_of(model: str, *, revision: str = "", offline: bool = False) -> str:
+    """What pins the files of a model, as in `weights_of`; of a hub's model no file is fetched, and a commit is itself.
+
+    Raises:
+        UnavailableError, FileError, UsageError: As `weights_of`.
+    """
+    if model.startswith((PACKAGED, ".", "/", "~")) or Path(model).is_dir() or model.count("/") != 1:
+        return weights_of(model, revision=revision).identity
+    if _COMMIT.fullmatch(revision):
+        return revision
+    return hub_commit(f"models/{model}", revision=revision or "main", offline=offline).id
+
+
+def identities_of(system: Any) -> dict[str, str]:
+    """What pins the models of a system and its parts, by the name of each; empty for systems without models.
+
+    A part names a model in a field `model` beside a field `revision`, and one for queries alone in `query_model`.
+
+    Raises:
+        UnavailableError, FileError, UsageError: As `weights_of`.
+
+    Example:
+        >>> from assay.retrieval.bm25 import BM25
+        >>> identities_of(BM25())
+        {}
+    """
+    found = {}
+    for part in parts_within(system):
+        for name, pin in (("model", "revision"), ("query_model", "query_revision")):
+            model, revision = getattr(part, name, ""), getattr(part, pin, None)
+            if isinstance(model, str) and model and isinstance(revision, str):
+                found[model] = identity_of(model, revision=revision)
+    return found
 
 
 def exports_of(kind: str, call: str) -> tuple[str, ...]:
@@ -70,6 +111,41 @@ def encoder_of(call: str, folder: Path) -> Encoder:
         f"no encoder opens the files in {folder}; they are {', '.join(sorted(p.name for p in folder.iterdir())[:12])}."
         f" Known encoders: {', '.join(catalog.known('encoder'))}"
     )
+
+
+def vector_recipe(
+    system: Any,
+    reading: Reading,
+    *,
+    queries: bool,
+    query_model: tuple[str, str] = ("", ""),
+    weights: Weights | None = None,
+) -> Recipe:
+    """What makes the vectors of queries, or of passages, of a system over a model.
+
+    Args:
+        system: Has the fields `model`, `revision`, `encoder`, `query_prompt`, `passage_prompt`, `task`, `batch` and
+            `device`.
+        reading: How the model reads.
+        queries: Whether of queries.
+        query_model: Another model for queries, and its revision; empty for the same one.
+        weights: The model's files, pinned, where they are known.
+
+    Raises:
+        UnavailableError: The model or its revision cannot be had.
+        FileError: The folder holds no files.
+    """
+    model, revision = query_model if queries and query_model[0] else (system.model, system.revision)
+    fresh = weights is None or model != system.model
+    if weights is None or fresh:
+        weights = weights_of(model, revision=revision, exports=exports_of("encoder", system.encoder))
+    encoder = encoder_of(system.encoder, weights.folder)
+    pinned = getattr(encoder, "pinned", None)
+    if fresh and pinned is not None:
+        weights = pinned(weights)
+    given, own = (system.query_prompt if queries else system.passage_prompt), own_prompts(weights.folder)
+    prompt = own[0 if queries else 1] if given is None else given.replace(TASK, system.task)
+    return Recipe(Opening(encoder, weights, reading, system.device), prompt, system.batch)
 
 
 def own_reading(folder: Path) -> Reading:

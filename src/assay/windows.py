@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.embeddings import Recipe
-from assay.encoder import Counts, Model, TokenModel, TokenVectors, Vectors, batches
+from assay.encoder import PADDED, Counts, Model, TokenModel, TokenVectors, Vectors, batches
 from assay.errors import DataError, UsageError
 from assay.progress import Pace
 from assay.store import Store, folder_name, text_digest
@@ -345,7 +345,7 @@ def _read(store: Store, reader: Reader, documents: Iterable[Document], *, tokens
     sums = [Sums(Document(text, np.unique(np.concatenate(own), axis=0))) for text, own in spans.items()]
     planned = [(one, window) for one in sums for window in reader.windows(one.document.text)]
     lengths = np.array([window.tokens for _, window in planned], np.int64)
-    for rows in batches(lengths, tokens=tokens).rows:
+    for rows in batches(lengths, tokens=tokens, padded=PADDED).rows:
         parts = [planned[row] for row in rows.tolist()]
         for (one, window), read in zip(parts, reader.model.tokens([window.text for _, window in parts]), strict=True):
             one.add(window, read)

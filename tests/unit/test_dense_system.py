@@ -15,7 +15,7 @@ import assay as package
 import letters
 from assay import catalog, download, embeddings, experiment
 from assay.call import call_of, parts_within, placed, short_call
-from assay.encoder import Reading, Weights, refuse_code, without_tokens
+from assay.encoder import Reading, Weights, without_tokens
 from assay.errors import (
     DataError,
     FileError,
@@ -25,10 +25,12 @@ from assay.errors import (
     UsageError,
 )
 from assay.harness import retrieve, retrieve_each
+from assay.network import refuse_code
 from assay.preset import PRESETS, TASK, WEB_SEARCH, preset_of
 from assay.reports.notices import notices
 from assay.reports.records import result_record
 from assay.retrieval.dense import Dense
+from assay.sources import chunk_level, open_collection
 from assay.system import spec_hash, spec_of
 from assay.texts import Texts
 from assay.weights import encoder_of, own_prompts, own_reading, weights_of
@@ -177,6 +179,13 @@ def test_values_out_of_range(values: dict[str, Any], message: str) -> None:
         Dense(**{"model": "a/b", **values})
 
 
+def test_sparse_weights_are_read_at_the_commit_of_the_dense_ones() -> None:
+    made = catalog.known("system")["learned_sparse"]
+    assert made("BAAI/bge-m3").revision == Dense("BAAI/bge-m3").revision == PRESETS["BAAI/bge-m3"].revision
+    assert (made("BAAI/bge-m3", revision="main").revision, made("owner/unknown").revision) == ("main", "")
+    assert short_call(made("BAAI/bge-m3")) == "learned_sparse('BAAI/bge-m3')"
+
+
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_preset_can_be_called_and_written_shortly(name: str) -> None:
     made = Dense(name)
@@ -302,9 +311,9 @@ def test_a_folder_is_pinned_by_its_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "kind", "message"),
     [
-        ("/nowhere/at/all", FileError, "there is no folder '/nowhere/at/all'"),
-        ("./nowhere", FileError, "there is no folder"),
-        ("bge-m3", FileError, "name one, a hub id OWNER/NAME, or package:NAME"),
+        ("/nowhere/at/all", UnavailableError, "there is no folder '/nowhere/at/all'"),
+        ("./nowhere", UnavailableError, "there is no folder"),
+        ("bge-m3", UnavailableError, "name one, a hub id OWNER/NAME, or package:NAME"),
         ("package:no_such_package", UnavailableError, "no package 'no_such_package' is installed"),
         ("package:no-such", UnavailableError, "no package 'no-such' is installed"),
     ],
@@ -412,13 +421,23 @@ def test_a_model_or_revision_that_the_hub_lacks(hub: Hub, repo: Repo) -> None:
 
 def test_what_of_a_model_is_fetched(hub: Hub, repo: Repo, tmp_path: Path) -> None:
     own = {"onnx/model.onnx": b"o", "onnx/model_int8.onnx": b"i", "pytorch_model.bin": b"b", "tokenizer.json": b"{}"}
-    repo.commit({**files(), **own, "1_Pooling/config.json": b"{}", "openvino/config.json": b"{}", "x.h5": b"h"})
+    repo.commit(
+        {
+            **files(),
+            **own,
+            "1_Pooling/config.json": b"{}",
+            "openvino/config.json": b"{}",
+            "x.h5": b"h",
+            "sparse_linear.pt": b"s",
+        }
+    )
 
     def held(**rest: Any) -> set[str]:
         folder = weights_of(MODEL, **rest).folder
         return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
     plain = {"letters.txt", "config.json", "model.safetensors", "tokenizer.json", "1_Pooling/config.json"}
+    plain |= {"sparse_linear.pt"}
     assert held() == plain
     exports = catalog.made("encoder", "onnx(file='onnx/model_int8.onnx')").exports
     assert held(exports=exports) == plain | {"onnx/model_int8.onnx"}
@@ -432,6 +451,10 @@ def test_what_of_a_model_is_fetched(hub: Hub, repo: Repo, tmp_path: Path) -> Non
         {"tokenizer_config.json": b'{"auto_map": {"AutoTokenizer": ["tokens.Own", null]}}'},
         {"modules.json": b'[{"type": "custom.Transformer", "path": ""}]'},
         {"2_Dense/config.json": b'{"activation_function": "os.getcwd"}'},
+        {"2_Dense/config.json": b'{"activation_function": "torch.os.getcwd"}'},
+        {"deep/er/router_config.json": b'{"types": {"query": "own.Module"}}'},
+        {"config.json": b'{"sentence_transformers": {"activation_fn": "torch.hub.load"}}'},
+        {"config.json": b'{"sbert_ce_default_activation_function": "own.Activation"}'},
     ],
 )
 def test_files_that_name_code_of_their_own_are_refused(tmp_path: Path, bad: dict[str, bytes]) -> None:
@@ -440,12 +463,15 @@ def test_files_that_name_code_of_their_own_are_refused(tmp_path: Path, bad: dict
         "config.json": b'{"architectures": ["BertModel"]}',
         "modules.json": b'[{"type": "sentence_transformers.models.Transformer"}]',
         "2_Dense/config.json": b'{"activation_function": "torch.nn.modules.activation.Tanh"}',
+        "1_SpladePooling/config.json": b'{"activation_function": "relu", "types": ["max"]}',
+        "router_config.json": b'{"types": {"query": "sentence_transformers.models.Transformer"}}',
     }
     for name, data in good.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
     refuse_code(weights)
     for name, data in bad.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
     with pytest.raises(UsageError, match=r"code that comes with a model is not run.*transformers\('owner/net'\)"):
         refuse_code(weights)
@@ -469,6 +495,63 @@ def test_vectors_are_kept_in_the_users_cache_and_said_to_be(
     assert second["models"][0]["device"] == "cpu"
     ok("run", target, "-s", call, "--resamples", "20", "--indexes", tmp_path / "own", "--json")
     assert len(letters.ASKED) == 2 * asked
+
+
+def test_a_fit_of_weights_finds_the_vectors_of_a_run(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    chunks = open_collection("demo:chunks")
+    split = Texts.of(["dev" if row % 2 else "test" for row in range(len(chunks.queries))])
+    queries = replace(chunks.queries, columns={**chunks.queries.columns, "split": split})
+    chunk_level.save(replace(chunks, queries=queries), tmp_path / "set")
+    call, target = f"fusion(bm25, dense({model!r}), method='minmax')", tmp_path / "set/passages"
+    ok("run", target, "-s", call, "--split", "dev", "--resamples", "20")
+    asked = len(letters.ASKED)
+    assert ok("train", "fusion", target, "-s", call, "--steps", "2", "--json").json["fit"]["refused"] == ""
+    assert len(letters.ASKED) == asked
+    ok("train", "fusion", target, "-s", call, "--steps", "2", "--indexes", tmp_path / "own")
+    assert len(letters.ASKED) == 2 * asked
+
+
+def test_texts_that_are_cut_are_counted_on_the_command_line(model: str, tmp_path: Path) -> None:
+    words = ("run", "demo:questions/answer", "-s", f"dense({model!r}, longest=9)", "--resamples", "20")
+    told = ok(*words, "--indexes", tmp_path, "--json").json["results"][0]
+    count = told["noticed"]["passages longer than the model reads"]
+    assert count > 50
+    assert told["noticed"]["queries longer than the model reads"] > 0
+    assert f"{count} passages longer than the model reads" in " ".join(ok(*words, "--indexes", tmp_path).out.split())
+    longest = (*words[:3], f"dense({model!r}, longest=100000)", *words[4:])
+    assert "passages longer" not in json.dumps(ok(*longest, "--indexes", tmp_path, "--json").json)
+
+
+@pytest.mark.parametrize("place", ["/dev/null/cache", "file"])
+def test_a_cache_that_cannot_be_written_is_one_error(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("ASSAY_CACHE", place)
+    words = ("run", "demo:questions/answer", "-s", f"dense({model!r})", "--resamples", "20")
+    refused(*words, code=3, says=r"(Not a directory|File exists|Invalid argument)")
+
+
+def test_a_model_that_is_not_there_says_how_to_get_it(
+    hub: Hub, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = repo.commit(files())
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    words = ("run", "demo:questions/answer", "--resamples", "20", "-s")
+    refused(*words, f"dense('{MODEL}')", code=4, says="is not in the cache as a commit.*Run once without")
+    refused(*words, f"dense('{MODEL}', revision='{first}')", code=4, says="Commits there: none. Run once without")
+    refused(*words, "dense('package:no_such_package')", code=4, says="install it with pip")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    weights_of(MODEL)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    ok(*words, f"dense('{MODEL}', encoder='letters', revision='{first}')", "--json")
+    other = "a" * 40
+    refused(*words, f"dense('{MODEL}', revision='{other}')", code=4, says=f"Commits there: {first}")
 
 
 def test_options_for_models_without_a_model(model: str) -> None:

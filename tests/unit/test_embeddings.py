@@ -26,7 +26,7 @@ from assay.errors import DataError, DigestError, FileError, FormatError, Unavail
 from assay.progress import listening
 from assay.store import ENTRIES, ENTRY, RECIPE, VECTORS, WIDTH, Store, folder_name, text_digest
 from assay.texts import Texts
-from letters import Letters, recipe
+from letters import Absent, Dying, Letters, recipe
 
 WORDS = ["fee", "tax", "visa", "rent", "form", "court", "ferry", "school", "garden", "meal", "book", "card"]
 
@@ -122,7 +122,7 @@ def test_the_same_bits_for_any_order_and_any_number_of_processes(tmp_path: Path,
 
 PROGRAM = """
 import resource, sys
-from letters import Letters, recipe
+from letters import Absent, Dying, Letters, recipe
 from assay.embeddings import embedded
 from assay.errors import AssayError
 from assay.texts import Texts
@@ -342,16 +342,6 @@ class ShortLetters(Letters):
         return Short(self, weights, reading, device)
 
 
-class Dying(Letters):
-    def opened(self, weights: Any, reading: Any, *, device: str) -> Any:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Absent(Letters):
-    def opened(self, weights: Any, reading: Any, *, device: str) -> Any:
-        raise UnavailableError("there is no device 'cuda' on this machine")
-
-
 def test_a_model_that_returns_another_shape_is_refused() -> None:
     with pytest.raises(DataError, match=r"numbers of shape \(1, 23\) for 1 texts; 24 a text are due"):
         embedded(Texts.of(["one"]), recipe(ShortLetters()))
@@ -402,6 +392,25 @@ def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], toke
         assert len(rows) == 1 or len(rows) * max(1, int(own[rows].max())) <= tokens
     places = sum(len(rows) * max(1, int(own[rows].max())) for rows in made.rows)
     assert made.padded == pytest.approx(1 - sum(max(1, n) for n in lengths) / places if places else 0)
+
+
+@given(st.lists(st.integers(0, 60), max_size=60), st.integers(1, 400), st.floats(0, 0.3))
+def test_no_batch_is_filled_up_more_than_it_may(lengths: list[int], tokens: int, padded: float) -> None:
+    own = np.array(lengths, np.int64)
+    made = batches(own, tokens=tokens, padded=padded)
+    flat = [row for rows in made.rows for row in rows.tolist()]
+    assert sorted(flat) == list(range(len(lengths)))
+    assert [lengths[row] for row in flat] == sorted(lengths, reverse=True)
+    for rows, after in zip(made.rows, [*made.rows[1:], np.zeros(0, np.int64)]):
+        sizes = np.maximum(own[rows], 1)
+        places = len(rows) * int(sizes.max())
+        assert len(rows) == 1 or places <= tokens
+        assert 1 - sizes.sum() / places <= padded + 1e-9
+        # One more text would be too many.
+        if len(after):
+            more = places + int(sizes.max())
+            filled = sizes.sum() + max(1, lengths[int(after[0])])
+            assert more > tokens or 1 - filled / more > padded - 1e-9
 
 
 def test_texts_of_about_equal_length_leave_little_padding() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from assay import catalog
 from assay.errors import AssayError, FileError, FormatError, UnknownNameError, UsageError
 from assay.experiment_file import Entry, Experiment, Paired, Target, read_experiment
 from conftest import ROOT
@@ -87,8 +88,11 @@ def test_systems_in_a_list_bear_their_shortest_call(tmp_path: Path) -> None:
     assert [entry.name for entry in found.systems] == ["bm25", "titled(bm25)"]
 
 
-def test_the_example_is_an_experiment() -> None:
-    assert read_experiment(ROOT / "examples" / "experiment.toml").targets
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.name)
+def test_the_examples_are_experiments(path: Path) -> None:
+    asked = read_experiment(path)
+    assert asked.targets
+    assert [catalog.system(entry.call).name for entry in asked.systems]
 
 
 COLLECTION = 'systems = "bm25"\n[[collection]]\n'

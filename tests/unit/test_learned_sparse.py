@@ -295,6 +295,8 @@ def test_models_that_cannot_be_opened(bge: Path, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no model with sparse weights"):
         catalog.system(f"learned_sparse({str(place)!r})").index(view(TEXTS))
     (place / "sparse_linear.pt").unlink()
+    with pytest.raises(FormatError, match="is no learned sparse model"):
+        catalog.system(f"learned_sparse({str(place)!r}, device='cpu')").index(view(TEXTS))
     (place / "config.json").write_text("{")
     with pytest.raises(FormatError, match="is no JSON"):
         catalog.system(f"learned_sparse({str(place)!r})").index(view(TEXTS))

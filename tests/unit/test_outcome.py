@@ -107,6 +107,8 @@ def test_json_has_the_documented_keys(tmp_path: Path) -> None:
     sections = ("An experiment as JSON", "A result as JSON", "A comparison as JSON")
     assert set(keys_of(ended.json)) == set().union(*map(documented, sections))
     assert {n["task"]: n["system"] for n in ended.json["not_run"]} == {"answer": "gone", "precedent": "gone"}
+    [why] = {n["reason"] for n in ended.json["not_run"]}
+    assert command("run", path, "--out", tmp_path / "r").out.count(f"· gone: {why}") == 1
     skipped = ok("run", path, "--out", tmp_path / "r", "--json", "--skip-unavailable").json
     assert skipped == {**ended.json, "found": 5}
 
@@ -147,6 +149,10 @@ def test_several_collections(tmp_path: Path) -> None:
     outcome = run_experiment(path, out=tmp_path / "r")
     assert [r.collection for r in outcome.results] == ["demo:chunks"] * 2 + ["own"] * 2
     assert len(outcome.compared) == 2
+    assert [table.title for table in outcome_tables(outcome)[2:4]] == [
+        "Compared on demo:chunks/passages, split test",
+        "Compared on own/passages, split test",
+    ]
     assert run_experiment(path, out=tmp_path / "r").found == 4
 
 
@@ -165,7 +171,17 @@ def test_what_this_machine_lacks_is_listed_and_the_rest_runs() -> None:
     # The baseline is not there: no test says otherwise.
     assert outcome.compared == ()
     *_, table = outcome_tables(outcome)
-    assert table.rows == (("gone", "demo:questions/answer, split test", missing.reason),)
+    assert table.rows == (("gone", "demo:questions/answer, split test"),)
+    assert table.notes == (f"gone: {missing.reason}",)
+
+
+@pytest.mark.parametrize("call", ["dense('not-fitted-yet')", "rerank(bm25, model='./not-fitted-yet')"])
+def test_a_model_that_is_not_fitted_yet_is_listed_and_the_rest_runs(call: str) -> None:
+    outcome = run_experiment(made(systems=(Entry("tuned", call), *TWO)))
+    assert [r.system for r in outcome.results] == ["bm25", "bm25('english')"]
+    [missing] = outcome.not_run
+    assert missing.system == "tuned"
+    assert "there is no folder" in missing.reason
 
 
 def test_a_collection_that_cannot_be_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +242,7 @@ def test_options_that_an_experiment_says_itself(tmp_path: Path) -> None:
         "run", path, "-s", "bm25", "--seed", "0", code=2, says="--system, --seed cannot be given with .*the file itself"
     )
     refused("run", "demo:questions/answer", "--skip-unavailable", code=2, says="only an experiment, a TOML file")
-    refused("run", tmp_path / "none.toml", code=2, says="no collection")
+    refused("run", tmp_path / "none.toml", code=3, says="none.toml: there is no such file; name an experiment")
     refused(
         "run",
         written(tmp_path, TEXT + "[test]\n"),

@@ -21,7 +21,7 @@ from assay.qrels import Qrels
 from assay.reports.notices import notices
 from assay.retrieval.rerank import Rerank, reranked
 from assay.run import Run
-from assay.system import PassageView, QueryView, RankedRows, Rows, Score, Scored, spec_of
+from assay.system import PassageView, QueryView, RankedRows, Rows, Score, Scored, System, spec_of
 from assay.task import Task
 from assay.texts import Texts
 from tiny import chunk_task, dated_task
@@ -333,6 +333,58 @@ def test_the_ceiling_stands_in_the_result_and_below_the_table() -> None:
     plain = experiment.run_system(collection, task, catalog.system("bm25"))
     assert not any("ceiling" in s.extras for s in plain.scores)
     assert not any("candidates" in line for line in notices(plain))
+
+
+@dataclass(frozen=True)
+class Same:
+    """A lens that shows what is there."""
+
+    system: System
+    name: ClassVar[str] = "same"
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def shown(self, passages: PassageView) -> tuple[PassageView, None]:
+        return passages, None
+
+
+def test_a_re_ranker_behind_lenses_has_its_ceiling_too() -> None:
+    import assay
+
+    collection = assay.open("demo:chunks")
+    task = collection.task("passages")
+    made = catalog.known("system")
+    plain = retrieve(task, Rerank(catalog.system("bm25"), Overlap(), depth=5))
+    for lens in (made["titled"], lambda inner: made["titled"](made["neighbours"](inner))):
+        system = lens(Rerank(catalog.system("bm25"), Overlap(), depth=5))
+        run = retrieve(task, system)
+        first = retrieve(task, lens(catalog.system("bm25")), depth=5)
+        assert run.candidates is not None
+        assert {q: set(p) for q, p in lists_of(run.candidates).items()} == {
+            q: set(p) for q, p in lists_of(first).items()
+        }
+        result = experiment.run_system(collection, task, system)
+        assert any(line.startswith("candidates hold") for line in notices(result))
+        assert all(scores.extras["ceiling"] >= scores.extras["mean_best"] - 1e-12 for scores in result.scores)
+    # A lens over documents: every passage of a document that was a candidate is one.
+    system = made["documents"](Rerank(catalog.system("bm25"), Overlap(), depth=2))
+    run = retrieve(task, system)
+    assert run.candidates is not None
+    chosen = lists_of(retrieve(task, made["documents"](catalog.system("bm25")), depth=1000))
+    parent = dict(zip(task.passages.ids, task.passages.spans.document.tolist()))  # type: ignore[union-attr]
+    for query, own in lists_of(run.candidates).items():
+        documents = {parent[p] for p in own}
+        assert set(own) == {p for p in chosen[query] if parent[p] in documents}
+        assert len(documents) >= min(2, len({parent[p] for p in chosen[query]}))
+    assert plain.candidates is not None
+    assert retrieve(task, made["titled"](catalog.system("bm25"))).candidates is None
+
+
+def test_candidates_behind_a_lens_are_eligible() -> None:
+    task = dated_task()
+    run = retrieve(task, Same(Rerank(catalog.system("bm25"), Overlap(), depth=50)))
+    assert run.candidates is not None
+    owner = np.repeat(np.arange(len(run.queries)), np.diff(run.candidates.offsets))
+    assert task.eligibility.allows(owner, run.candidates.passage).all()
 
 
 def test_a_query_without_candidates_and_unjudged_queries() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,12 +25,17 @@ from assay.harness import retrieve
 from assay.ids import Ids
 from assay.passage import Passages
 from assay.retrieval.bm25 import BM25, VARIANTS
+from assay.retrieval.cross_encoder import CrossEncoder
+from assay.retrieval.rerank import Rerank
 from assay.run import Run
 from assay.searching import best_rows
 from assay.sharded import made_of, merged, plain_of, sharded_rows
 from assay.span import Spans
-from assay.system import PassageView, QueryView, RankedRows
+from assay.system import DenseRows, PassageView, QueryView, RankedRows
+from assay.task import Task
 from assay.texts import Texts
+from neural import cross_encoder_folder
+from pair_model import WordPairs, pair_model_folder
 from shard_work import ByText, Here, Unweighted, Vectors
 from tiny import chunk_task, dated_task
 
@@ -288,3 +295,105 @@ def test_gold_needs_spans(tmp_path: Path) -> None:
     fragments = Fragments(Ids.of([]), Ids.of([]), np.zeros(0, np.int32), Spans.of(), np.zeros(0, np.int32))
     with pytest.raises(UsageError, match="need passages with documents and spans"):
         project_sharded(fragments, task.passages, work=Work(tmp_path, Here(), 2))
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def reranking(folder: Path, **more: object) -> Any:
+    scorer = CrossEncoder(str(pair_model_folder(folder)), encoder="word_pairs", **more)
+    return Rerank(catalog.system("bm25"), scorer, depth=4)
+
+
+@pytest.fixture
+def _pair_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(catalog.known("pair_encoder"), WordPairs.name, WordPairs)
+
+
+def twice(task: Task) -> Task:
+    """The task with the text of its first query for every other one too."""
+    texts = task.pool.texts["plain"]
+    rows = np.where(np.arange(len(texts)) % 2, np.arange(len(texts)), 0)
+    return replace(task, pool=replace(task.pool, texts={**task.pool.texts, "plain": texts.take(rows)}))
+
+
+@pytest.mark.usefixtures("_pair_models")
+@pytest.mark.parametrize("shards", [1, 3, 50])
+@pytest.mark.parametrize("made", [chunk_task, dated_task, lambda: twice(dated_task())])
+def test_reranking_over_any_number_of_shards(made: Any, shards: int, tmp_path: Path) -> None:
+    system = reranking(tmp_path / "model", longest=9)
+    work = Work(tmp_path / "work", Here(), shards)
+    whole, run = retrieve(made(), system), retrieve(made(), system, work=work)
+    assert same(whole, run)
+    assert (run.counts, run.models) == (whole.counts, whole.models)
+    assert "pairs longer than the model reads" in run.counts
+    assert whole.candidates is not None
+    assert run.candidates is not None
+    assert same(whole.candidates, run.candidates)
+    assert f"cross_encoder, scores: {shards} shards, {shards} of them run now by here" in "".join(work.notes)
+    # Another device takes up what is there.
+    again = replace(work, notes=[])
+    retrieve(made(), reranking(tmp_path / "model", longest=9, device="cuda:7"), work=again)
+    assert f"cross_encoder, scores: {shards} shards, 0 of them run now by here" in "".join(again.notes)
+
+
+@dataclass(frozen=True)
+class ByLength:
+    """Scores pairs by the length of the passage; it keeps nothing, so whether others matter cannot be told."""
+
+    name: ClassVar[str] = "by_length"
+    reads: ClassVar[tuple[str, ...]] = ("text:plain",)
+
+    def score(self, passages: Any, queries: Any, *, query: Any, passage: Any) -> Any:
+        return passages.texts["text:plain"].lengths[passage].astype(np.float64)
+
+
+def test_a_scorer_that_keeps_nothing_works_here(tmp_path: Path) -> None:
+    system = Rerank(catalog.system("bm25"), ByLength(), depth=3)
+    work = Work(tmp_path, Here(), 2)
+    assert same(retrieve(chunk_task(), system), retrieve(chunk_task(), system, work=work))
+    assert {note.partition(":")[0] for note in work.notes} == {"bm25, counts", "bm25, lists"}
+
+
+@pytest.mark.heavy
+def test_a_cross_encoder_gives_the_same_bits_over_shards(tmp_path: Path) -> None:
+    system = Rerank(catalog.system("bm25"), CrossEncoder(str(cross_encoder_folder(tmp_path / "model"))), depth=6)
+    whole = retrieve(dated_task(), system)
+    for shards in (2, 5):
+        assert same(whole, retrieve(dated_task(), system, work=Work(tmp_path / f"work-{shards}", Here(), shards)))
+
+
+# ---------------------------------------------------------------- memory
+
+
+def most_held(work: Callable[[], object]) -> int:
+    """The most bytes that are allocated while something is done."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_case_X03_search_keeps_the_best_of_each_query_alone() -> None:
+    """What search holds grows by a few bytes a passage, not by passages times queries, nor by shards times depth."""
+    queries, depth = 200, 100
+    random = np.random.default_rng(0)
+    asked = DenseRows(random.standard_normal((queries, 8), np.float32))
+    peaks = []
+    for passages in (8192, 4 * 8192):
+        rows = DenseRows(random.standard_normal((passages, 8), np.float32))
+        rule = Eligibility.everything(passages, queries)
+        best_rows(rows, asked, rule, depth=depth, name="x", threads=1)
+        peaks.append(most_held(lambda: best_rows(rows, asked, rule, depth=depth, name="x", threads=1)))  # noqa: B023
+    assert peaks[1] - peaks[0] < 3 * 8192 * 100
+
+    def lists(shards: int) -> Iterator[RankedRows]:
+        offsets = np.arange(0, (queries + 1) * depth, depth)
+        for shard in range(shards):
+            rows = np.arange(queries * depth, dtype=np.int32) + shard
+            yield RankedRows(offsets, rows, np.random.default_rng(shard).random(queries * depth), whole_ties=True)
+
+    few, many = (most_held(lambda n=n: merged(lists(n), depth=depth)) for n in (8, 64))  # type: ignore[misc]
+    assert many < 1.2 * few

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import AssayError, FormatError, UnknownNameError
+from assay.errors import AssayError, DuplicateIdError, FormatError, UnknownIdError, UnknownNameError
 from assay.formats import jsonl
+from assay.harness import retrieve
 from assay.sources import open_collection, toml
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "collection-formats.md"
@@ -108,7 +109,7 @@ def test_the_documented_example_is_a_collection(tmp_path: Path) -> None:
 def test_the_documented_keys_are_the_keys() -> None:
     text = DOCS.read_text().partition("| section | required | optional |")[2]
     for kind, keys in toml._KEYS.items():
-        section = {"": "top", "task": "`tasks.NAME`"}.get(kind, f"`{kind}`")
+        section = {"": "top", "task": "`tasks.NAME`", "view": "`queries.views.NAME`"}.get(kind, f"`{kind}`")
         row = next(line for line in text.splitlines() if line.startswith(f"| {section} |"))
         assert set(re.findall(r"`(\w+)`", row.split("|", 2)[2])) == set(keys), kind
 
@@ -240,3 +241,85 @@ def test_the_limit_may_be_the_own_answer(tmp_path: Path) -> None:
     assert task.eligibility.mask(0).tolist() == [True, False, False]
     with pytest.raises(FormatError, match="names no answer"):
         open_collection(folder_of(tmp_path / "set", text.replace('answer = "own"', "")))
+
+
+# ---------------------------------------------------------------- queries in another language
+
+
+CROSSED = """
+[passages]
+files = "texts.jsonl"
+id = "key"
+text = "body"
+document = "page"
+start = "from"
+end = "to"
+
+[queries]
+files = "questions.jsonl"
+id = "key"
+text = "question"
+
+[queries.views]
+upper = { files = "other.jsonl", id = "name", text = "asks" }
+
+[fragments]
+document = "pages"
+start = "starts"
+end = "ends"
+
+[tasks.own]
+gold = "any"
+
+[tasks.other]
+gold = "any"
+query_view = "upper"
+"""
+OTHER = [{"name": row["key"], "asks": row["question"].upper()} for row in reversed(QUERIES)]
+
+
+def crossed_of(folder: Path, others: list[dict[str, Any]], text: str = CROSSED) -> Path:
+    folder_of(folder, text)
+    jsonl.write_rows(others, folder / "other.jsonl")
+    return folder
+
+
+def test_queries_have_further_texts_in_tables_of_their_own(tmp_path: Path) -> None:
+    place = crossed_of(tmp_path / "set", [{"name": "q9", "asks": "WHO?"}, *OTHER])
+    found = open_collection(place)
+    assert found.queries.texts["upper"].to_list() == ["ONE?", "TWO?", "THREE?"]
+    assert found.counts["texts of queries in view 'upper' left out, of no query here"] == 1
+    own, other = found.task("own"), found.task("other")
+    assert list(own.qrels.queries) == list(other.qrels.queries) == ["q1", "q2"]
+    assert (own.query_view, other.query_view) == ("plain", "upper")
+    assert "other.jsonl" in found.files
+    # A word of the table alone finds its passage only where systems are handed that text.
+    shouted = [{**row, "asks": {"q1": "fives", "q2": "own"}.get(row["name"], "")} for row in OTHER]
+    told = open_collection(crossed_of(tmp_path / "told", shouted))
+    assert told.digest != found.digest
+    found_by = {name: [row[:2] for row in retrieve(told.task(name), "bm25").triples()] for name in ("own", "other")}
+    assert found_by == {"own": [], "other": [("q1", "p2"), ("q2", "q1")]}
+
+
+@pytest.mark.parametrize(
+    ("change", "others", "kind", "says"),
+    [
+        ({}, OTHER[1:], UnknownIdError, r"views.upper: other.jsonl has no text for 1 of 3 queries \(first: q3\)"),
+        ({}, [*OTHER, OTHER[0]], DuplicateIdError, "q3"),
+        ({'text = "asks"': 'text = "aks"'}, OTHER, FormatError, "aks"),
+        ({', text = "asks"': ""}, OTHER, FormatError, "views.upper: text is missing; say files, id, text"),
+        ({"files = \"other": "flies = \"other"}, OTHER, UnknownNameError, "did you mean 'files'"),
+        ({"other.jsonl": "gone.jsonl"}, OTHER, FormatError, "views.upper files: there is no file or table gone.jsonl"),
+        ({'{ files = "other.jsonl", id = "name", text = "asks" }': "3"}, OTHER, FormatError, "views.upper: expected a col"),
+        ({'end = "to"': 'end = "to"\nviews = { x = { files = "a" } }'}, OTHER, FormatError, r"\[passages\] views.x: expected a c"),
+    ],
+)  # fmt: skip
+def test_tables_of_further_texts_that_cannot_be_used(
+    change: dict[str, str], others: list[dict[str, Any]], kind: type[Exception], says: str, tmp_path: Path
+) -> None:
+    text = CROSSED
+    for old, new in change.items():
+        assert old in text
+        text = text.replace(old, new)
+    with pytest.raises(kind, match=says):
+        open_collection(crossed_of(tmp_path / "set", others, text))

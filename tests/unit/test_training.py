@@ -17,13 +17,18 @@ import numpy as np
 import pytest
 
 import assay
+import assay.measures
+import letters
+from assay import catalog
 from assay.collection import Collection
 from assay.errors import DataError, FileError, FormatError, UnknownNameError, UsageError
 from assay.harness import retrieve
 from assay.ids import Ids
+from assay.pairs import opened_pairs
 from assay.passage import Passages
 from assay.qrels import Qrels
 from assay.query import Queries
+from assay.retrieval.bm25 import BM25
 from assay.retrieval.cross_encoder import CrossEncoder
 from assay.retrieval.dense import Dense
 from assay.system import spec_of
@@ -38,10 +43,22 @@ from assay.training import (
     trained_biencoder,
     trained_reranker,
 )
+from assay.training.handed import lesson
+from assay.training.reranker import _Dev
+from assay.training.trained import Choice, mined, silent
 from commands import documented, keys_of, ok, refused
+from pair_model import WordPairs, pair_model_folder
 
 pytest.importorskip("sentence_transformers", reason="the extra `dense` is not installed")
 pytestmark = pytest.mark.heavy
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What commands keep lies below a folder of the test."""
+    place = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("ASSAY_CACHE", str(place))
+    return place / "embeddings"
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +113,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    from assay.encoder import quiet_loading
+    from assay.network import quiet_loading
 
     place = tmp_path_factory.mktemp("base")
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", *ASKED, *TOLD]
@@ -489,6 +506,19 @@ def test_a_reranker_learns_the_order(loss: str, collection: Collection, base: Pa
     assert report.kept == 1
 
 
+def test_what_a_reranker_scored_of_dev_before_a_kill_is_not_scored_again(
+    collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(catalog.known("pair_encoder"), WordPairs.name, WordPairs)
+    model = pair_model_folder(tmp_path / "epoch-1" / "model")
+    choice = Choice(collection.task("find", split="dev"), assay.measures.parse("RR@10"), 20)
+    dev = _Dev(choice, BM25(), CrossEncoder(str(model), encoder="word_pairs"), 5)
+    value = dev.of(model)
+    opened_pairs.cache_clear()
+    assert dev.of(model) == value
+    assert opened_pairs.cache_info().misses == 0
+
+
 def test_what_cannot_be_fitted_is_refused(collection: Collection, base: Path, tmp_path: Path) -> None:
     def bi(model: Dense) -> Any:
         return trained_biencoder(collection, "find", base=model, out=tmp_path / "tuned", recipe=QUICK)
@@ -508,6 +538,20 @@ def test_what_cannot_be_fitted_is_refused(collection: Collection, base: Path, tm
     with pytest.raises(UsageError, match="a measure of passages"):
         trained_biencoder(collection, "find", base=opened(base), out=tmp_path / "t", request=Request(measure="IoU"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_finds_negatives_keeps_its_vectors(collection: Collection, tmp_path: Path) -> None:
+    given, mining = lesson(collection, "find"), Mining(f"dense({str(letters.model_folder(tmp_path / 'net'))!r})")
+    request = Request(where={"store": str(tmp_path / "kept")})
+    letters.ASKED.clear()
+    with letters.registered():
+        first = mined(given, mining, request, silent)
+        asked = len(letters.ASKED)
+        assert asked
+        assert mined(given, mining, request, silent).digest == first.digest
+        assert len(letters.ASKED) == asked
+        assert mined(given, mining, Request(), silent).digest == first.digest
+        assert len(letters.ASKED) == 2 * asked
 
 
 def test_a_sample_of_train_is_seeded_and_told(collection: Collection, base: Path, tmp_path: Path) -> None:
@@ -538,7 +582,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["biencoder", "reranker"])
-def test_the_command_tells_what_is_documented(kind: str, base: Path, stored: Path) -> None:
+def test_the_command_tells_what_is_documented(kind: str, base: Path, stored: Path, own_cache: Path) -> None:
     words: list[Any] = ["train", kind, "demo:questions/answer", "--base", base, "--epochs", 1, "--out", stored / kind]
     found = ok(*words, "--json").json
     assert set(keys_of(found)) == documented(f"assay train {kind}")
@@ -549,6 +593,8 @@ def test_the_command_tells_what_is_documented(kind: str, base: Path, stored: Pat
     shown = ok(*words).out
     assert shown.splitlines()[-1] == fit["system"]
     assert f"{fit['before']:.4f}" in shown
+    # What the base makes of dev is kept; what is fitted is not, until it is run.
+    assert len(list(own_cache.glob("*/vectors.f32"))) == (kind == "biencoder")
     ended = ok("run", "demo:questions/answer", "-s", fit["system"], "--split", "dev", "--resamples", 100, "--json")
     [result] = ended.json["results"]
     assert result["measures"]["RR@10"]["mean"] == pytest.approx(fit["value"])
@@ -575,4 +621,4 @@ def test_the_command_refuses_what_cannot_be(base: Path, tmp_path: Path) -> None:
     refused(*words, "--until", "soon", code=2, says="a day such as")
     refused(*words, "--from-rank", 9, "--to-rank", 3, code=2, says="ranks count from 1")
     refused(*words[:4], "bm25()", *words[5:], code=2, says="begins with a model")
-    refused(*words[:4], tmp_path / "none", *words[5:], code=3, says="there is no folder")
+    refused(*words[:4], tmp_path / "none", *words[5:], code=4, says="there is no folder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import assay
 from assay.building.gold import Projection, Rule, gold_pairs, located, projection_of
 from assay.executor import Work
 from assay.fragment import Fragments
@@ -34,7 +35,7 @@ def project_sharded(fragments: Fragments, passages: Passages, *, work: Work, rul
     borders = _borders(sizes, work.shards)
     columns = (spans.document, spans.start, spans.end, chunks.document, chunks.start, chunks.end)
     of = digest_of_arrays(*columns, text=str(rule))
-    folder = work.folder / f"gold-{spec_hash({'of': of})}"
+    folder = work.folder / "gold" / spec_hash({"of": of, "version": assay.__version__})
     plan = Plan(folder, "gold", f"{__name__}:pairs_of", of, borders, {"rule": str(rule)})
 
     def own(number: int) -> list[tuple[str, Spans, np.ndarray]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy.typing as npt
 
 from assay.align import covered
 from assay.building.documents import UNKNOWN, Documents, code_points, stretches
-from assay.building.gold import Rule, project
+from assay.building.gold import Projection, Rule, project
+from assay.building.gold_shards import project_sharded
 from assay.call import call_of
 from assay.chunker import AnyChunker, Chunked, chunked, filled_rows
 from assay.collection import Collection
 from assay.errors import DataError, UsageError
+from assay.executor import Work
 from assay.fragment import Fragments
 from assay.ids import Ids
 from assay.kernels.characters import tabled, text_of
@@ -83,7 +86,7 @@ class ChunkingReport:
 
 
 def rechunked(
-    collection: Collection, chunker: AnyChunker, *, rule: Rule | str = "any"
+    collection: Collection, chunker: AnyChunker, *, rule: Rule | str = "any", work: Work | None = None
 ) -> tuple[Collection, ChunkingReport]:
     """The collection with its documents cut by a chunker, and what the chunking is like.
 
@@ -97,6 +100,7 @@ def rechunked(
         collection: A collection with spans and gold fragments.
         chunker: A chunker of any kind.
         rule: When a chunk is gold for a fragment.
+        work: Where and by whom gold is projected in shards; None does it here, in one piece. The result is the same.
 
     Raises:
         UsageError: The passages have no spans, or no task has fragments, or there is no such rule.
@@ -113,12 +117,14 @@ def rechunked(
     counts = dict(found.counts)
     counts["document characters that nothing holds, taken as line feeds"] = unknown
     made = _passages(passages, found, counts)
-    tasks = _tasks(collection, made, rule, counts)
+    projected = project if work is None else partial(project_sharded, work=work)
+    tasks = _tasks(collection, made, counts, partial(projected, rule=rule))
     if not tasks:
         raise UsageError(f"{collection.name}: no task has gold fragments, so its gold cannot follow new chunks")
     spec = spec_of(chunker)
     whole = max((fragments for fragments in gold if fragments is not None), key=len)
-    report = _report(found, documents, whole, made, rule=rule, call=_call(chunker, spec), counts=counts)
+    met = [projected(whole, made, rule=one).chunks for one in (rule, Rule.named("any"), Rule.named("whole"))]
+    report = _report(found, documents, met, made, rule=rule, call=_call(chunker, spec), counts=counts)
     recipe = {"chunker": spec, "gold_rule": str(rule), "cut_from": collection.digest}
     return (
         replace(
@@ -289,7 +295,7 @@ def _document_dates(old: Passages, spans: Spans, counts: dict[str, int]) -> npt.
 
 
 def _tasks(
-    collection: Collection, passages: Passages, rule: Rule, counts: dict[str, int]
+    collection: Collection, passages: Passages, counts: dict[str, int], projected: Callable[..., Projection]
 ) -> dict[str, dict[str, Task]]:
     """Every task that has fragments, over the new passages."""
     tasks: dict[str, dict[str, Task]] = {}
@@ -300,7 +306,7 @@ def _tasks(
                 key = "tasks without gold fragments left out"
                 counts[key] = counts.get(key, 0) + 1
                 continue
-            projection = project(task.fragments, passages, rule=rule)
+            projection = projected(task.fragments, passages)
             tasks.setdefault(name, {})[split] = replace(
                 task,
                 passages=passages,
@@ -315,20 +321,20 @@ def _tasks(
 def _report(
     found: Chunked,
     documents: Texts,
-    gold: Fragments,
+    gold: Sequence[Column],
     passages: Passages,
     *,
     rule: Rule,
     call: str,
     counts: dict[str, int],
 ) -> ChunkingReport:
+    """The report; `gold` says per fragment how many chunks are gold by the rule, share a character, hold it whole."""
     size, parents = documents.lengths, passages.parents
     characters = int(size.sum())
     place = (np.cumsum(size) - size)[found.spans.document]
     times = covered(np.stack([place + found.spans.start, place + found.spans.end], axis=1), characters)
     length = found.spans.lengths
-    held = project(gold, passages, rule=rule).chunks
-    met, whole = project(gold, passages).chunks, project(gold, passages, rule="whole").chunks
+    held, met, whole = gold
     return ChunkingReport(
         chunker=call,
         rule=str(rule),
@@ -341,7 +347,7 @@ def _report(
         covered=float((times > 0).sum() / characters) if characters else 1.0,
         uncovered_filled=_filled_at(documents, np.flatnonzero(times == 0)),
         read_twice=float((length.sum() - (times > 0).sum()) / characters) if characters else 0.0,
-        fragments=len(gold),
+        fragments=len(held),
         in_none=int((held == 0).sum()),
         in_one=int((held == 1).sum()),
         in_several=int((held > 1).sum()),

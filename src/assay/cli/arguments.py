@@ -39,6 +39,17 @@ Device = Annotated[
     str | None, typer.Option(help="Where models compute: cpu, cuda, cuda:1 or mps; the best that there is by default.")
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes in which models encode passages; 1 by default.")]
+ExecutorCall = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        help="Run in shards, by local, dask, ray or array, as a call such as local(workers=4); needs --work.",
+    ),
+]
+Shards = Annotated[int | None, typer.Option(min=1, help="How many shards the work is cut into; 8 by default.")]
+WorkFolder = Annotated[
+    Path | None, typer.Option("--work", help="Folder of shards; a run that broke off is taken up there.")
+]
 Method = Annotated[str, typer.Option("--interval", help="Interval: bca or percentile.")]
 Target = Annotated[
     str, typer.Argument(metavar="COLLECTION/TASK", help="A path, demo:NAME or parlir@v1.0, a slash, and a task's name.")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay.cli.arguments import Json, collection_of, refuse_own_folder
+from assay.cli.arguments import ExecutorCall, Json, Shards, WorkFolder, collection_of, refuse_own_folder
+from assay.cli.shard import work_of
 from assay.cli.terminal import show_json, show_line, show_tables, working
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ def command(
         str, typer.Option(help="When a chunk is gold for a fragment: any, characters>=20, share>=0.5, whole.")
     ] = "any",
     form: Annotated[str, typer.Option("--format", help="Files to write: jsonl or parquet.")] = "jsonl",
+    executor: ExecutorCall = None,
+    shards: Shards = None,
+    work: WorkFolder = None,
     json: Json = False,
 ) -> None:
     """Cut a collection's documents anew, with its gold. Says what the chunking is like.
@@ -49,11 +53,13 @@ def command(
     if form not in _FORMATS:
         raise UnknownNameError.of("format", form, _FORMATS)
     wanted, made = Rule.named(rule), catalog.made("chunker", chunker)
+    at = work_of(executor, shards=shards, work=work)
     opened = collection_of(collection)
     refuse_own_folder(opened, out)
     with replacing_folder(out) as part:
-        with working(f"cutting with {made.name}"):
-            cut, report = rechunked(opened, made, rule=wanted)
+        with working(f"cutting with {made.name}") as told:
+            here = None if at is None else replace(at, told=told)
+            cut, report = rechunked(opened, made, rule=wanted, work=here)
         chunk_level.save(cut, part, as_parquet=form == "parquet")
         jsonl.write_object({**cut.manifest, "files": file_digests(part, part.iterdir())}, part / MANIFEST)
     unwritten = {f"{what}, left out of the files": n for what, n in chunk_level.left_out(cut).items()}
@@ -62,6 +68,8 @@ def command(
         show_json({"collection": opened.name, "out": str(out), **report.record()})
         return
     show_tables([_table(opened.name, report)])
+    for note in () if at is None else at.notes:
+        show_line(note)
     show_line(f"written to {out}")
 
 

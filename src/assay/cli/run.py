@@ -11,13 +11,16 @@ import typer
 from assay.cli.arguments import (
     By,
     Device,
+    ExecutorCall,
     Json,
     Measures,
     Method,
     Resamples,
     Seed,
+    Shards,
     Split,
     Workers,
+    WorkFolder,
     judging_of,
     system_at,
     task_of,
@@ -58,18 +61,11 @@ def command(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for spec, run and per-query scores.")] = None,
     indexes: Annotated[Path | None, typer.Option(help="Folder in which indexes are kept and found again.")] = None,
-    executor: Annotated[
-        str | None,
-        typer.Option(
-            help="Run in shards, by local, dask, ray or array, as a call such as local(workers=4); needs --work."
-        ),
-    ] = None,
+    executor: ExecutorCall = None,
     device: Device = None,
     workers: Workers = None,
-    shards: Annotated[
-        int | None, typer.Option(min=1, help="How many shards passages are cut into; 8 by default.")
-    ] = None,
-    work: Annotated[Path | None, typer.Option(help="Folder of shards; a run that broke off is taken up there.")] = None,
+    shards: Shards = None,
+    work: WorkFolder = None,
     interval: Method = "bca",
     resamples: Resamples = 10_000,
     seed: Seed = 0,
@@ -83,10 +79,11 @@ def command(
     Example: assay run demo:questions/precedent --system bm25 --floor recency --out results
     """
     refuse_others(context, experiment=is_experiment(target))
+    at = work_of(executor, shards=shards, work=work, indexes=indexes)
+    where = where_of(device, workers, kept=indexes is not None or work is not None)
     if is_experiment(target):
-        where = where_of(device, workers, kept=indexes is not None)
         how_shown: dict[str, Any] = {"skip_unavailable": skip_unavailable, "json": json}
-        show_experiment(target, out=out, indexes=indexes, where=where, **how_shown)
+        show_experiment(target, out=out, indexes=indexes, work=at, where=where, **how_shown)
         return
     from assay import experiment
     from assay.call import parts_within
@@ -94,8 +91,6 @@ def command(
     from assay.reports import records
     from assay.reports.tables import results_table, slices_table
 
-    at = work_of(executor, shards=shards, work=work, indexes=indexes)
-    where = where_of(device, workers, kept=indexes is not None or work is not None)
     systems = [system_at(text, where) for text in system or ["bm25"]]
     wanted = [floors.named(name) for name in floor or ()]
     judging = judging_of(measure, interval, resamples, seed)

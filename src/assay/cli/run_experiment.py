@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from assay.cli.terminal import show_json, show_line, show_tables, working
 
-TAKEN = ("target", "out", "indexes", "device", "workers", "skip_unavailable", "json")
+if TYPE_CHECKING:
+    from assay.executor import Work
+
+_WHERE = ("device", "workers", "executor", "shards", "work")
+TAKEN = ("target", "out", "indexes", *_WHERE, "skip_unavailable", "json")
 """Parameters of `assay run` that an experiment leaves to the command line; it says the others itself."""
 
 
@@ -33,7 +38,14 @@ def refuse_others(context: typer.Context, *, experiment: bool) -> None:
 
 
 def show_experiment(
-    target: str, *, out: Path | None, indexes: Path | None, where: dict[str, Any], skip_unavailable: bool, json: bool
+    target: str,
+    *,
+    out: Path | None,
+    indexes: Path | None,
+    work: Work | None,
+    where: dict[str, Any],
+    skip_unavailable: bool,
+    json: bool,
 ) -> None:
     """Runs an experiment and prints its tables; with `out` also writes its page.
 
@@ -44,7 +56,8 @@ def show_experiment(
     from assay.reports.outcomes import outcome_record, outcome_tables
 
     with working(f"running {target}") as told:
-        outcome = run_experiment(target, out=out, indexes=indexes, where=where, told=told)
+        here = None if work is None else replace(work, told=told)
+        outcome = run_experiment(target, out=out, indexes=indexes, work=here, where=where, told=told)
     report = None if out is None or not outcome.results else out / f"{outcome.experiment.name}.html"
     if report is not None:
         with working("writing the report"):
@@ -53,6 +66,8 @@ def show_experiment(
         show_json({**outcome_record(outcome), "report": None if report is None else str(report)})
     else:
         show_tables(outcome_tables(outcome))
+        for note in () if work is None else work.notes:
+            show_line(note)
         show_line(f"{len(outcome.results)} results, {outcome.found} of them found as they were stored")
         if report is not None:
             show_line(f"stored below {out}; the report is {report}")

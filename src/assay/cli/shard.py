@@ -1,4 +1,4 @@
-"""assay shard: the part of a job in an array, over the shards that `assay run --work` planned."""
+"""assay shard: the part of a job in an array, over the shards that a command with `--work` planned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARDS = 8
 """How many there are where nobody says."""
 
 
-def work_of(executor: str | None, *, shards: int | None, work: Path | None, indexes: Path | None) -> Work | None:
+def work_of(executor: str | None, *, shards: int | None, work: Path | None, indexes: Path | None = None) -> Work | None:
     """Where and by whom shards are run, as the options of a command say; None without a work folder.
 
     Raises:
@@ -37,7 +37,7 @@ def work_of(executor: str | None, *, shards: int | None, work: Path | None, inde
 
 
 def command(
-    work: Annotated[Path, typer.Argument(help="The folder that `assay run --work` was given.")],
+    work: Annotated[Path, typer.Argument(help="The folder that --work named.")],
     shard: Annotated[str, typer.Option(help="Which part of how many, such as 3/8; parts are counted from 1.")],
     json: Json = False,
 ) -> None:

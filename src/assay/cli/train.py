@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay.cli.arguments import Json, Target, task_of
+from assay.cli.arguments import Json, Target, system_at, task_of, where_of
 from assay.cli.terminal import show_json, show_line, show_tables, working
 from assay.cli.train_models import biencoder, reranker
 
@@ -52,10 +52,9 @@ def fusion(
     """
     from dataclasses import asdict
 
-    from assay import catalog
     from assay.training import fitted
 
-    made = catalog.system(system)
+    made = system_at(system, where_of(None, None, kept=indexes is not None))
     collection, task = task_of(target, None)
     with working("fitting weights"):
         _, report = fitted(

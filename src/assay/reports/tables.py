@@ -168,6 +168,7 @@ def _reading_notes(result: Result) -> list[str]:
 def comparisons_table(compared: Sequence[Compared]) -> list[Table]:
     """One table for each family: a row a pair, with difference, interval, p and wins."""
     tables = []
+    several = len({family.collection for family in compared}) > 1
     for family in compared:
         rows = []
         for measure, c in zip(family.measures, family.family.comparisons, strict=True):
@@ -191,7 +192,8 @@ def comparisons_table(compared: Sequence[Compared]) -> list[Table]:
             "uncorrected"
         )
         few = [note] if not first.interval.note else [note, first.interval.note]
-        title = f"Compared on {family.task}" + (f", split {family.split}" if family.split else "")
+        where = f"{family.collection}/{family.task}" if several else family.task
+        title = f"Compared on {where}" + (f", split {family.split}" if family.split else "")
         headings = ("measure", "pair", "difference", "p", "p corrected", "wins / ties / losses", "detectable")
         tables.append(Table(title, headings, tuple(rows), tuple(few)))
     return tables

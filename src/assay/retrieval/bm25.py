@@ -204,7 +204,7 @@ class BM25:
         offsets, term, count, lengths = (counted[name] for name in ("offsets", "term", "count", "lengths"))
         share = lengths / (total / size) if total else np.zeros(len(lengths))
         weight = self._weights(offsets, term, count, share, rarity, threads)
-        return BM25Index(SparseRows(offsets, term, weight, len(vocabulary), STEP), vocabulary, self.rules)
+        return BM25Index(SparseRows(offsets, term, weight, len(vocabulary), STEP), vocabulary, self.rules, threads)
 
     def load(self, folder: Path) -> BM25Index:
         """The index that `BM25Index.save` wrote, mapped into memory, not read.
@@ -257,10 +257,11 @@ class BM25Index:
     rows: SparseRows
     vocabulary: Texts
     rules: WordRules
+    threads: int = 2
 
     def encode(self, queries: QueryView) -> SparseRows:
         """The queries as counts of the words that the passages have; other words are left out."""
-        words = words_of(queries.texts, self.rules, mask=queries.mask)
+        words = words_of(queries.texts, self.rules, mask=queries.mask, threads=self.threads)
         offsets, own, count = counted_rows(words.offsets, words.code, terms=len(words.vocabulary))
         term = words.vocabulary.first_rows_in(self.vocabulary)[own]
         known = term >= 0

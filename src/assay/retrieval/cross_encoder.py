@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from assay.encoder import PRECISIONS, Reading, without_tokens
-from assay.errors import UnknownNameError
+from assay.encoder import Reading, without_tokens
 from assay.pairs import PairEncoder, PairRecipe, pair_encoder_of, pair_scores
-from assay.system import PassageView, QueryView, Rows, Scored, refuse_no_count, refuse_no_model
+from assay.preset import refuse_values
+from assay.system import PassageView, QueryView, Rows, Scored
 from assay.texts import Texts
 from assay.weights import exports_of, weights_of
 
@@ -57,15 +57,7 @@ class CrossEncoder:
     store: str = field(default="", metadata={"recipe": False})
 
     def __post_init__(self) -> None:
-        refuse_no_model("cross_encoder", self.model)
-        for what, value, known in (
-            ("precision", self.precision, PRECISIONS),
-            ("text", self.text, ("plain", "coref")),
-        ):
-            if value not in known:
-                raise UnknownNameError.of(f"{what} of cross_encoder", str(value), known)
-        refuse_no_count("cross_encoder", 0, longest=self.longest)
-        refuse_no_count("cross_encoder", 1, batch=self.batch)
+        refuse_values(self, {"text": ("plain", "coref")})
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -86,8 +78,8 @@ class CrossEncoder:
         """What makes the scores.
 
         Raises:
-            UnavailableError: The model or its revision cannot be had.
-            FileError: There is no such folder.
+            UnavailableError: The model or its revision cannot be had, or there is no such folder.
+            FileError: The folder holds no files.
         """
         weights = weights_of(self.model, revision=self.revision, exports=exports_of("pair_encoder", self.encoder))
         reading = Reading(longest=self.longest, precision=self.precision)

@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from assay.embeddings import Embedded, Recipe, embedded
-from assay.encoder import POOLINGS, PRECISIONS, Opening, Reading, Weights, without_tokens
-from assay.errors import DataError, UnknownNameError
-from assay.preset import TASK, filled, preset_of, refuse_task
-from assay.system import DenseRows, PassageView, QueryView, refuse_no_count, refuse_no_model
-from assay.weights import encoder_of, exports_of, own_prompts, weights_of
+from assay.encoder import POOLINGS, Reading, Weights, without_tokens
+from assay.errors import DataError
+from assay.preset import filled, preset_of, refuse_task, refuse_values
+from assay.system import DenseRows, PassageView, QueryView, refuse_no_count
+from assay.weights import vector_recipe
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,15 @@ class Dense:
     precision: str = "float32"
     query_model: str = ""
     query_revision: str = ""
-    batch: int = 8192
+    batch: int = 4096
     device: str = field(default="", metadata={"recipe": False})
     workers: int = field(default=1, metadata={"recipe": False})
     store: str = field(default="", metadata={"recipe": False})
 
     def __post_init__(self) -> None:
-        self._check()
+        choices = {"pooling": ("", *POOLINGS), "padding": ("", "left", "right")}
+        refuse_values(self, choices)
+        refuse_no_count("dense", 1, workers=self.workers)
         preset = preset_of(self.model)
         if preset is not None:
             own = preset.reading
@@ -85,18 +87,6 @@ class Dense:
             for name, value in values.items():
                 object.__setattr__(self, name, value)
         refuse_task("dense", self.model, query_prompt=self.query_prompt, task=self.task)
-
-    def _check(self) -> None:
-        refuse_no_model("dense", self.model)
-        for name, value, known in (
-            ("pooling", self.pooling, ("", *POOLINGS)),
-            ("padding", self.padding, ("", "left", "right")),
-            ("precision", self.precision, PRECISIONS),
-        ):
-            if value not in known:
-                raise UnknownNameError.of(f"{name} of dense", str(value), [k for k in known if k])
-        refuse_no_count("dense", 0, longest=self.longest)
-        refuse_no_count("dense", 1, batch=self.batch, workers=self.workers)
 
     def index(self, passages: PassageView) -> DenseIndex:
         """The passages' vectors, in memory."""
@@ -123,20 +113,11 @@ class Dense:
 
         Raises:
             UnavailableError: The model or its revision cannot be had.
-            FileError: There is no such folder.
+            FileError: The folder holds no files.
         """
-        known, other = weights is not None, self.query_model if queries else ""
-        if weights is None:
-            revision = self.query_revision if other else self.revision
-            exports = exports_of("encoder", self.encoder)
-            weights = weights_of(other or self.model, revision=revision, exports=exports)
         reading = Reading(self.pooling, self.padding, self.longest, self.normalise, self.precision)
-        given, own = (self.query_prompt if queries else self.passage_prompt), own_prompts(weights.folder)
-        prompt = (own[0] if queries else own[1]) if given is None else given.replace(TASK, self.task)
-        encoder = encoder_of(self.encoder, weights.folder)
-        pinned = getattr(encoder, "pinned", None)
-        weights = weights if pinned is None or known else pinned(weights)
-        return Recipe(Opening(encoder, weights, reading, self.device), prompt, self.batch)
+        other = (self.query_model, self.query_revision)
+        return vector_recipe(self, reading, queries=queries, query_model=other, weights=weights)
 
 
 @dataclass(eq=False)
@@ -173,8 +154,7 @@ class DenseIndex:
     @cached_property
     def _asking(self) -> Recipe:
         """What makes the vectors of queries; the files of one model are read once."""
-        weights = None if self.system.query_model else self.recipe.opening.weights
-        return self.system.recipe(queries=True, weights=weights)
+        return self.system.recipe(queries=True, weights=self.recipe.opening.weights)
 
     def save(self, folder: Path) -> None:
         """Writes the vectors as `.npy` files."""

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.embeddings import Embedded, Recipe, embedded
-from assay.encoder import PRECISIONS, Opening, Reading, Weights, without_tokens
-from assay.errors import UnknownNameError, UsageError
-from assay.preset import TASK, filled, preset_of, refuse_task
-from assay.system import DenseRows, PassageView, QueryView, refuse_no_count, refuse_no_model
-from assay.weights import encoder_of, exports_of, own_prompts, own_reading, weights_of
+from assay.encoder import Reading, Weights, without_tokens
+from assay.errors import UsageError
+from assay.preset import filled, preset_of, refuse_task, refuse_values
+from assay.system import DenseRows, PassageView, QueryView, refuse_no_count
+from assay.weights import own_reading, vector_recipe
 from assay.windows import Document, LateRecipe, pooled_chunks, refuse_other_pooling
 
 TOKENLESS = "passages without a token, encoded alone"
@@ -78,7 +78,7 @@ class LateChunking:
     window: int = 0
     overlap: int | None = None
     force: bool = False
-    batch: int = 8192
+    batch: int = 4096
     device: str = field(default="", metadata={"recipe": False})
     store: str = field(default="", metadata={"recipe": False})
 
@@ -93,12 +93,9 @@ class LateChunking:
         refuse_task("late_chunking", self.model, query_prompt=self.query_prompt, task=self.task)
 
     def _check(self) -> None:
-        refuse_no_model("late_chunking", self.model)
-        if self.precision not in PRECISIONS:
-            raise UnknownNameError.of("precision of late_chunking", str(self.precision), PRECISIONS)
+        refuse_values(self, {})
         shared = 0 if self.overlap is None else self.overlap
-        refuse_no_count("late_chunking", 0, longest=self.longest, window=self.window, overlap=shared)
-        refuse_no_count("late_chunking", 1, batch=self.batch)
+        refuse_no_count("late_chunking", 0, window=self.window, overlap=shared)
         force: Any = self.force
         if not isinstance(force, bool):
             raise UsageError(f"late_chunking: force must be True or False; found {force!r}")
@@ -161,21 +158,13 @@ class LateChunking:
 
         Raises:
             UnavailableError: The model or its revision cannot be had.
-            FileError: There is no such folder.
+            FileError: The folder holds no files.
         """
         preset = preset_of(self.model)
-        other = preset.query_model if queries and preset is not None else ""
-        if weights is None or other:
-            exports = exports_of("encoder", self.encoder)
-            weights = weights_of(other or self.model, revision="" if other else self.revision, exports=exports)
         reading = Reading() if preset is None else preset.reading
         reading = replace(reading, longest=self.longest, normalise=self.normalise, precision=self.precision)
-        given, own = (self.query_prompt if queries else self.passage_prompt), own_prompts(weights.folder)
-        prompt = (own[0] if queries else own[1]) if given is None else given.replace(TASK, self.task)
-        encoder = encoder_of(self.encoder, weights.folder)
-        pinned = getattr(encoder, "pinned", None)
-        weights = weights if pinned is None else pinned(weights)
-        return Recipe(Opening(encoder, weights, reading, self.device), prompt, self.batch)
+        other = ("" if preset is None else preset.query_model, "")
+        return vector_recipe(self, reading, queries=queries, query_model=other, weights=weights)
 
 
 @dataclass(eq=False)

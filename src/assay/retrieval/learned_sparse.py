@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.encoder import PRECISIONS, Reading, without_tokens
-from assay.errors import FormatError, UnknownNameError
-from assay.system import PassageView, QueryView, SparseRows, refuse_no_count, refuse_no_model
+from assay.encoder import Reading, without_tokens
+from assay.errors import FormatError
+from assay.preset import preset_of, refuse_values
+from assay.system import PassageView, QueryView, SparseRows
 from assay.terms import STEP, TermRecipe, Weighed, term_encoder_of, weighed
 from assay.weights import weights_of
 
@@ -31,7 +32,8 @@ class LearnedSparse:
 
     Args:
         model: A hub id, a folder, or `package:NAME` for a model that a Python package holds.
-        revision: Commit of a hub id, or branch or tag; what pins weights that are kept is the commit.
+        revision: Commit of a hub id, or branch or tag; the preset's where empty. What pins weights that are kept is
+            the commit.
         encoder: What opens the model, as a call: `bge_m3`, `sentence_transformers`; by its files where empty.
         query_prompt, passage_prompt: What goes before every text, word for word.
         longest: Tokens read; 0 as the model's files say. The rest of a text is cut off, and counted.
@@ -62,15 +64,10 @@ class LearnedSparse:
     store: str = field(default="", metadata={"recipe": False})
 
     def __post_init__(self) -> None:
-        refuse_no_model("learned_sparse", self.model)
-        for what, value, known in (
-            ("precision", self.precision, PRECISIONS),
-            ("text", self.text, ("plain", "coref")),
-        ):
-            if value not in known:
-                raise UnknownNameError.of(f"{what} of learned_sparse", str(value), known)
-        refuse_no_count("learned_sparse", 0, longest=self.longest)
-        refuse_no_count("learned_sparse", 1, batch=self.batch)
+        refuse_values(self, {"text": ("plain", "coref")})
+        preset = preset_of(self.model)
+        if preset is not None and not self.revision:
+            object.__setattr__(self, "revision", preset.revision)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -83,7 +80,7 @@ class LearnedSparse:
 
         Raises:
             UnavailableError: The model or its revision cannot be had.
-            FileError: There is no such folder.
+            FileError: The folder holds no files.
         """
         weights = weights_of(self.model, revision=self.revision)
         encoder = term_encoder_of(self.encoder, weights.folder)

@@ -91,6 +91,10 @@ class Rerank:
         keeping: Callable[[Path], System] | None = getattr(self.scorer, "keeping", None)
         return self if keeping is None else replace(self, model=keeping(folder))
 
+    def scored_by(self, made: Callable[[Scorer], Scorer]) -> Rerank:
+        """The same, with what is made of the scorer in its place."""
+        return replace(self, model=made(self.scorer))
+
     def part_depths(self, depth: int, passages: int) -> list[int]:  # noqa: ARG002
         """As deep as the run, or as what is scored."""
         return [max(depth, self.depth)]

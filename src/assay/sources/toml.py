@@ -27,7 +27,7 @@ from assay.building.tables import (
 )
 from assay.building.ties import Pairs, chains, cluster_labels, shared_passage
 from assay.collection import Collection
-from assay.errors import FormatError, UnknownNameError
+from assay.errors import FormatError, UnknownIdError, UnknownNameError
 from assay.formats import shards
 from assay.formats.declared import Keys, read_toml, refuse_unknown
 from assay.formats.digest import digest_of, file_digests
@@ -60,6 +60,7 @@ _KEYS: dict[str, Keys] = {
     },
     "passages": {"files": _TEXTS, "views": dict, **dict.fromkeys(PASSAGE_ROLES, str)},
     "queries": {"files": _TEXTS, "views": dict, **dict.fromkeys(QUERY_ROLES, str)},
+    "view": {"files": _TEXTS, "id": str, "text": str},
     "fragments": dict.fromkeys(FRAGMENT_ROLES, str),
     "ties": {"columns": _TEXTS, "joint_answer": bool, "shared_passage": bool},
     "task": {
@@ -86,6 +87,7 @@ def load(path: Path) -> Collection:
     Raises:
         FormatError: The file is not TOML, a value is of the wrong type, or a table is wrong.
         UnknownNameError: A key, column or view is not known; near names are offered.
+        UnknownIdError: A further table of queries has no text for one of them.
     """
     file = path if path.is_file() else path / FILE
     declared = _declared(file)
@@ -95,12 +97,16 @@ def load(path: Path) -> Collection:
     gold = _fragment_names(declared)
     lists = asked.table(fields_of(gold, FRAGMENT_ROLES))
     queries = _queries(asked, lists, counts)
+    elsewhere = {view: _Elsewhere(file.parent, view, spec) for view, spec in asked.elsewhere.items()}
+    more = {view: one.texts(queries, counts) for view, one in elsewhere.items()}
+    queries = replace(queries, texts={**queries.texts, **more})
     passages = _passages(stated, table, queries.ids, counts)
     fragments = fragments_of(lists, gold, queries.ids) if gold else None
     own = passages.ids.codes(lists.text(asked.names["answer"])) if "answer" in asked.names else None
     material = _Material(file.parent, declared, passages, queries, fragments, own)
     tasks = {name: material.task(name) for name in declared["tasks"]}
-    read = [file, *stated.files, *asked.files, *material.judged]
+    asked_in = [own for one in elsewhere.values() for own in one.files]
+    read = [file, *stated.files, *asked.files, *asked_in, *material.judged]
     digests = file_digests(file.parent, read)
     return Collection(
         name=declared.get("name") or file.resolve().parent.name,
@@ -145,7 +151,13 @@ class _Stated:
         self.place = f"{FILE} [{kind}]"
         self.roles = PASSAGE_ROLES if kind == "passages" else QUERY_ROLES
         self.names: dict[str, str] = {role: spec[role] for role in self.roles if role in spec}
-        self.views: dict[str, str] = spec.get("views", {})
+        views = spec.get("views", {})
+        for view, said in views.items():
+            if not isinstance(said, str if kind == "passages" else str | dict):
+                wanted = "a column" if kind == "passages" else "a column, or a table with files, id and text"
+                raise FormatError(f"{self.place} views.{view}: expected {wanted}, got {said!r}")
+        self.views: dict[str, str] = {view: said for view, said in views.items() if isinstance(said, str)}
+        self.elsewhere: dict[str, Any] = {view: said for view, said in views.items() if view not in self.views}
         missing = [key for key in ("files", "text", *(["id"] if kind == "passages" else [])) if key not in spec]
         if missing:
             raise FormatError(f"{self.place}: {missing[0]} is missing; say {', '.join(missing)}")
@@ -164,6 +176,32 @@ class _Stated:
     def texts(self, table: Table) -> dict[str, Texts]:
         """The text views."""
         return {"plain": table.text(self.names["text"]), **{v: table.text(column) for v, column in self.views.items()}}
+
+
+class _Elsewhere:
+    """Texts of queries in a table of their own, such as the same questions in another language."""
+
+    def __init__(self, folder: Path, view: str, spec: Mapping[str, Any]) -> None:
+        self.view, self.place = view, f"{FILE} [queries] views.{view}"
+        refuse_unknown(spec, _KEYS["view"], self.place)
+        missing = [key for key in _KEYS["view"] if key not in spec]
+        if missing:
+            raise FormatError(f"{self.place}: {missing[0]} is missing; say files, id, text")
+        self.id, self.text = spec["id"], spec["text"]
+        self.files = _files(folder, spec["files"], self.place)
+
+    def texts(self, queries: Queries, counts: dict[str, int]) -> Texts:
+        """The texts of all queries, in their order; those of other queries are left out and counted."""
+        table = shards.read(self.files, {self.id: Field(str), self.text: Field(str)})
+        rows = table.ids(self.id, what="query", text=self.text).codes(queries.ids).astype(np.int64)
+        missing = np.flatnonzero(rows < 0)
+        if len(missing):
+            raise UnknownIdError(
+                f"{self.place}: {self.files[0].name} has no text for {len(missing)} of {len(rows)} queries"
+                f" (first: {queries.ids[int(missing[0])]}); every query needs one"
+            )
+        counts[f"texts of queries in view {self.view!r} left out, of no query here"] = len(table) - len(rows)
+        return table.text(self.text).take(rows)
 
 
 def _files(folder: Path, named: str | list[str], place: str) -> tuple[Path, ...]:

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.encoder import Prepared, Reading, Weights, needed, prepared_by, quiet_loading, refuse_code, torch_device
+from assay.encoder import Prepared, Reading, Weights, first_line, needed, prepared_by
 from assay.errors import FormatError
+from assay.network import quiet_loading, refuse_code, refuse_no_tokenizer, torch_device
 from assay.terms import Terms
 
 HEAD = "sparse_linear.pt"
@@ -36,6 +37,7 @@ class BgeM3:
 
         Raises:
             UnavailableError: The library or the device is missing.
+            FileError: There is no tokenizer beside the weights.
             FormatError: The files are no such model.
         """
         return BgeM3Model(weights, reading, device)
@@ -49,6 +51,7 @@ class BgeM3Model:
         kind = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(reading.precision, torch.float32)
         place, folder = torch_device(device), str(weights.folder)
         refuse_code(weights)
+        refuse_no_tokenizer(weights)
         with quiet_loading():
             try:
                 self._tokenizer: Any = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -56,8 +59,8 @@ class BgeM3Model:
                 head = torch.load(weights.folder / HEAD, map_location=place, weights_only=True)
                 self._weight, self._bias = head["weight"].to(place, kind), head["bias"].to(place, kind)
             except Exception as err:  # noqa: BLE001 - unpickling and loading raise errors of many kinds
-                first = (str(err).strip().splitlines() or [type(err).__name__])[0][:200]
-                raise FormatError(f"{weights.model}: {folder} is no model with sparse weights ({first})") from None
+                said = first_line(err)
+                raise FormatError(f"{weights.model}: {folder} is no model with sparse weights ({said})") from None
         self._model = model.to(place).eval()
         if tuple(self._weight.shape) != (1, int(model.config.hidden_size)):
             raise FormatError(
@@ -67,7 +70,8 @@ class BgeM3Model:
         told = self._tokenizer
         special = (told.cls_token_id, told.eos_token_id, told.sep_token_id, told.pad_token_id, told.unk_token_id)
         self._special = np.unique([own for own in special if own is not None])
-        self._longest = int(reading.longest or told.model_max_length)
+        room = int(getattr(model.config, "max_position_embeddings", told.model_max_length))
+        self._longest = int(reading.longest or min(told.model_max_length, room))
         self.terms = int(model.config.vocab_size)
         self.record: Mapping[str, str] = {
             "model": weights.model,

@@ -9,7 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from assay.encoder import Prepared, Reading, Weights, needed, opened_torch, prepared_by
+from assay.encoder import Prepared, Reading, Weights, needed, prepared_by, read_json
+from assay.errors import FormatError
+from assay.network import opened_torch
 from assay.terms import Terms
 
 
@@ -45,6 +47,7 @@ class SparseModel:
 
     def __init__(self, weights: Weights, reading: Reading, device: str, *, run_code: str) -> None:
         torch, library = needed("torch", "dense"), needed("sentence_transformers", "dense")
+        _refuse_untaught(weights)
         model = opened_torch(
             weights,
             reading,
@@ -81,3 +84,14 @@ class SparseModel:
             term = np.flatnonzero(own)
             lists.append((term.astype(np.int32), own[term]))
         return lists
+
+
+def _refuse_untaught(weights: Weights) -> None:
+    """Raises FormatError where nothing in the files weighs terms; the library would fill such a part in by chance."""
+    told = read_json(weights.folder / "config.json")
+    named = told.get("architectures") if isinstance(told, dict) else None
+    if not (weights.folder / "modules.json").is_file() and not any("MaskedLM" in str(own) for own in named or ()):
+        raise FormatError(
+            f"{weights.model} is no learned sparse model: no masked language model, and no modules.json; name one such"
+            " as SPLADE"
+        )

@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from assay.call import short_call
 from assay.collection import Collection
-from assay.encoder import Prepared, batches, needed, quiet_loading, without_tokens
+from assay.encoder import Prepared, batches, needed, without_tokens
 from assay.encoders.sentence_transformers import SentenceModel, SentenceTransformers
 from assay.errors import UsageError
+from assay.network import quiet_loading
 from assay.preset import STORED, Preset, preset_of, preset_text
 from assay.retrieval.dense import Dense
 from assay.training.course import SAME, Epoch, Fit, Schedule, Told
@@ -107,7 +108,7 @@ def trained_biencoder(
     given = request.thinned(lesson(collection, task_name, until=request.until))
     choice = Choice.of(given, request)
     _refuse_base(base)
-    negatives = mined(given, recipe.mining, told)
+    negatives = mined(given, recipe.mining, request, told)
     opening = base.recipe(queries=False).opening
     plan = plan_of("biencoder", base, opening.weights.identity, given, negatives, choice) | {"recipe": asdict(recipe)}
     # Only the fit may read less of a text; what is written reads as the base does.

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay import catalog
 from assay.call import short_call
 from assay.collection import Collection
-from assay.encoder import Weights, batches, needed, quiet_loading, torch_device, without_tokens
+from assay.encoder import Weights, batches, needed, without_tokens
 from assay.errors import FormatError, UnknownNameError, UsageError
+from assay.network import quiet_loading, torch_device
 from assay.preset import preset_of
 from assay.retrieval.cross_encoder import CrossEncoder
 from assay.retrieval.rerank import Rerank
@@ -44,6 +44,8 @@ from assay.weights import weights_of
 
 Rows = npt.NDArray[np.int64]
 LOSSES = ("listwise", "binary")
+SCORES = "scores"
+"""Folder beside a model in the folder of work, with what it scored of dev."""
 TOKENS = 8192
 """Tokens of a forward pass once its pairs are filled up; a batch takes several."""
 
@@ -112,14 +114,14 @@ def trained_reranker(
         UnavailableError: PyTorch, Sentence Transformers or the base is missing.
     """
     recipe, request = recipe or RerankerRecipe(), request or Request()
-    first: System = catalog.system(recipe.first)
+    first = request.beside(recipe.first)
     target = place_of(out)
     given = request.thinned(lesson(collection, task_name, until=request.until))
     choice = Choice.of(given, request)
     if base.precision != "float32":
         raise UsageError(f"a fit needs float32, found precision {base.precision!r}; leave it out")
     weights = weights_of(base.model, revision=base.revision)
-    negatives = mined(given, recipe.mining, told)
+    negatives = mined(given, recipe.mining, request, told)
     if not len(negatives.negative):
         raise UsageError(f"{given.train.task.name}: no pair has a negative; draw from more ranks")
     plan = plan_of("reranker", base, weights.identity, given, negatives, choice) | {"recipe": asdict(recipe)}
@@ -211,8 +213,9 @@ class _Dev:
         return self.choice.value(self.first)
 
     def of(self, folder: Path) -> float:
-        """The value with the model in a folder."""
-        return self.choice.value(Rerank(self.first, self.model(folder), self.depth))
+        """The value with the model in a folder; scores are kept beside it, so that none is made again after a kill."""
+        keeping = replace(self.model(folder), store=str(folder.with_name(SCORES)))
+        return self.choice.value(Rerank(self.first, keeping, self.depth))
 
     def model(self, folder: Path) -> CrossEncoder:
         """The model in a folder as the base is read."""

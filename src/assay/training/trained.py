@@ -10,7 +10,7 @@ import json
 import random
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 import assay
 from assay import catalog
+from assay.call import placed
 from assay.encoder import needed
 from assay.evaluation import judge
 from assay.formats.folders import replaceable, replacing_folder
@@ -32,8 +33,6 @@ from assay.training.negatives import Mining, Negatives, drawn, mining_task
 from assay.training.weights import passage_measure
 
 RECORD, CARD = "training.json", "README.md"
-DEEPER = 100
-"""Ranks beyond those to draw from that are asked for, so that ties at the end do not matter."""
 
 
 def silent(line: str) -> None:
@@ -50,6 +49,8 @@ class Request:
         until: The last day of the train period, YYYY-MM-DD; where empty, what the collection says.
         most_queries: Train queries to fit on at most, a seeded sample; 0 for all.
         seed: Of the sample.
+        where: Fields that say where the systems beside the fitted one, which negatives are drawn from and which come
+            first, compute and keep what they made (`assay.call.placed`); no part of the recipe.
     """
 
     measure: str = ""
@@ -57,6 +58,12 @@ class Request:
     until: str = ""
     most_queries: int = 0
     seed: int = 1
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+    def beside(self, call: str) -> System:
+        """A system beside the fitted one."""
+        made: System = placed(catalog.system(call), **self.where)
+        return made
 
     def thinned(self, given: Lesson) -> Lesson:
         """The lesson with as many train queries as asked for."""
@@ -153,11 +160,11 @@ class TrainReport:
     spec: Mapping[str, Any]
 
 
-def mined(given: Lesson, mining: Mining, told: Told) -> Negatives:
+def mined(given: Lesson, mining: Mining, request: Request, told: Told) -> Negatives:
     """The pairs of train, with negatives from the ranked passages of the system that is asked for."""
     told(f"mining negatives with {mining.system}")
     task = mining_task(given)
-    run = retrieve(task, catalog.system(mining.system), depth=mining.last)
+    run = retrieve(task, request.beside(mining.system), depth=mining.last)
     return drawn(given, run, mining)
 
 
