@@ -44,9 +44,10 @@ check: $(DEV)
 	$(BIN)/lint-imports
 
 # Figures beside peers; minutes, on a quiet machine.
-bench: $(DEV)
-	$(BIN)/python -m pip install --quiet tantivy duckdb polars langchain-text-splitters
-	for b in startup resampling judging trec bm25 run chunking gold; do $(BIN)/python benchmarks/$$b.py || exit 1; done
+bench: $(ALL)
+	$(BIN)/python -m pip install --quiet tantivy duckdb polars faiss-cpu datasketch
+	for b in startup resampling judging trec bm25 run chunking gold build near_duplicates citations dense encoding scale; do \
+	  $(BIN)/python benchmarks/$$b.py || exit 1; done
 
 clean:
 	rm -rf $(VENV) demo-results .pytest_cache .mypy_cache .ruff_cache .hypothesis
