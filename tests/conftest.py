@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from assay import download
+from hub import Hub
 
 # The same examples every time where a change is judged; new ones every time where it is written.
 settings.register_profile("judged", derandomize=True, deadline=None)
@@ -31,3 +35,17 @@ def shared_data() -> Path:
     if folder is None:
         pytest.skip("real data not found: set ASSAY_SHARED_DATA or put it at ../shared/data")
     return folder
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A stand-in of the hub on loopback, and an empty cache for what is fetched from it."""
+    monkeypatch.setattr(download, "WAITS", (0.0, 0.0))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    with Hub() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -71,16 +70,9 @@ def inlined(*, without: str = "", extra: tuple[str, ...] = ()) -> list[dict[str,
     return [*rows, *({"_id": id_, "text": "?"} for id_ in extra)]
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(download, "WAITS", (0.0, 0.0))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)
-    with Hub() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import assay
-from assay import catalog, download, embeddings
+from assay import catalog, embeddings
 from assay.embeddings import embedded
 from assay.encoder import Reading
 from assay.errors import FormatError, UnavailableError, UsageError
@@ -220,19 +220,6 @@ class OwnConfig(BertConfig):
 class OwnModel(BertModel):
     config_class = OwnConfig
 """
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(download, "WAITS", (0.0, 0.0))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    with Hub() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

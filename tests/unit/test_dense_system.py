@@ -13,7 +13,7 @@ import pytest
 
 import assay as package
 import letters
-from assay import catalog, download, embeddings, experiment
+from assay import catalog, embeddings, experiment
 from assay.call import call_of, parts_within, placed, short_call
 from assay.encoder import Reading, Weights, without_tokens
 from assay.errors import (
@@ -349,18 +349,6 @@ def test_the_encoder_is_found_by_the_files(tmp_path: Path) -> None:
     assert named("config.json", "model.safetensors", "onnx/model.onnx") == "sentence_transformers"
     assert named("modules.json") == "sentence_transformers"
     assert encoder_of("onnx(threads=1)", tmp_path).name == "onnx"
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(download, "WAITS", (0.0, 0.0))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    with Hub() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
 
 
 MODEL = "owner/net"

@@ -6,12 +6,10 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from assay import download
 from assay.download import hub_commit, hub_file, hub_files
 from assay.errors import DigestError, UnavailableError, UnknownNameError
 from hub import Hub, Repo
@@ -22,17 +20,9 @@ FILES = {"README.md": b"# one\n", "a/corpus/0000.parquet": BIG, "a/qrels/test.pa
 TAG_OBJECT = "f" * 40
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(download, "WAITS", (0.0, 0.0))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)
-    with Hub() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
 
 
 @pytest.fixture

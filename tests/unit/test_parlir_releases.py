@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -174,18 +174,15 @@ def released(files: Mapping[str, bytes], manifest: Any = None) -> dict[str, byte
     }
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(download, "WAITS", (0.0, 0.0))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)
-    with Hub() as server:
-        server.page = 50
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
+
+
+@pytest.fixture
+def hub(hub: Hub) -> Hub:
+    hub.page = 50
+    return hub
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from assay import catalog, download
+from assay import catalog
 from assay.errors import DataError, UnavailableError, UsageError
 from assay.executor import Work
 from assay.executors.local import Local
@@ -42,18 +42,6 @@ TWO = ("--executor", "local(workers=2)", "--shards", "3")
 def _found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
     monkeypatch.setitem(catalog.known("encoder"), WordVectors.name, WordVectors)
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr(download, "WAITS", (0.0, 0.0))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    with Hub() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
 
 
 def bytes_below(folder: Path) -> dict[str, bytes]:
