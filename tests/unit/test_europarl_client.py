@@ -175,7 +175,7 @@ def test_what_is_refused_is_asked_once(status: int) -> None:
 )
 def test_an_outage_ends_after_five_tries(kind: int | str, says: str) -> None:
     with StandIn(few(), Fault(".", kind, times=99)) as stand_in:
-        manners = replace(QUICK, timeout=0.05 if kind == "silent" else 5.0)
+        manners = replace(QUICK, timeout=0.2 if kind == "silent" else 5.0)
         with pytest.raises(UnavailableError, match=rf"does not answer as it should, after 5 tries: {says}"):
             got(stand_in, ONE, manners=manners)
     assert len(stand_in.calls) == 5
@@ -616,7 +616,7 @@ def test_an_interface_that_stays_silent_ends_in_one_error(tmp_path: Path) -> Non
     with StandIn(quarter()) as stand_in:
         stand_in.faults.append(Fault("distribution", "silent", times=99, after=20))
         with pytest.raises(UnavailableError) as err:
-            filled(tmp_path, stand_in, QUARTER, manners=replace(QUICK, timeout=0.05))
+            filled(tmp_path, stand_in, QUARTER, manners=replace(QUICK, timeout=0.2))
         assert str(err.value) == (
             f"{stand_in.root}/ does not answer as it should, after 5 tries: no answer in time. Already in {tmp_path}:"
             f" 20 of 150 texts and all that comes before them, {len(held_in(tmp_path).files)} files; the same command"
@@ -626,7 +626,8 @@ def test_an_interface_that_stays_silent_ends_in_one_error(tmp_path: Path) -> Non
         stand_in.faults.clear()
         done = filled(tmp_path, stand_in, QUARTER)
         assert done.texts == 150
-        assert len(stand_in.calls) - calls == 130
+        # A call that the stand-in was silent about may be noted as late as now.
+        assert len({call.address for call in stand_in.calls[calls:]}) == 130
 
 
 SCRIPT = """
