@@ -122,6 +122,9 @@ def refuse_no_tokenizer(weights: Weights) -> None:
         )
 
 
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+
+
 def refuse_unfitted(weights: Weights, model: Any, *, use: str) -> None:
     """Raises FormatError where a matrix of the model's head is not in its files: chance would fill it with numbers.
 
@@ -142,15 +145,13 @@ def refuse_unfitted(weights: Weights, model: Any, *, use: str) -> None:
 
 
 def _tensors(folder: Path) -> Iterator[str]:
-    """The names of all that a model's files of weights hold."""
-    for path in sorted(folder.rglob("*.safetensors")):
+    """The names of all that a model's files of weights hold; pickled ones are read where there are no others."""
+    safe = sorted(folder.rglob("*.safetensors"))
+    for path in safe:
         with needed("safetensors", "dense").safe_open(path, framework="pt") as held:
             yield from held.keys()
-    for path in sorted(folder.rglob("pytorch_model*.bin")):
+    for path in [] if safe else sorted(folder.rglob("pytorch_model*.bin")):
         yield from needed("torch", "dense").load(path, map_location="meta", weights_only=True)
-
-
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 
 def torch_device(device: str) -> str:

